@@ -60,6 +60,10 @@ class Stopped(Exception):
     """The pod was told to end before the job's files were fetched."""
 
 
+class _ExchangeRestored(Exception):
+    """The exchange was put back from a backup that does not have all that the agent has sent."""
+
+
 class Agent:
     """The agent of one job, in the pod with the uid `pod`. `stop` is set when the pod ends."""
 
@@ -74,7 +78,7 @@ class Agent:
         self._gateway = gateway
         self._job = job
         self._folder = folder
-        self._pod = pod
+        self._claim_document = documents.encode({"pod": pod})
         self._stop = stop
         self._attempt = 0
         self._is_watched = False
@@ -129,23 +133,38 @@ class Agent:
         is not waited for. Of a runner that was killed it is told by SIGTERM.
         """
         try:
-            send_at = 0.0
-            while not self._has_run_ended():
-                if time.monotonic() >= send_at:
-                    self._send_journal()
-                    interval = WATCHED_SEND_INTERVAL if self._is_watched else SEND_INTERVAL
-                    send_at = time.monotonic() + interval
-                if self._stop.wait(END_INTERVAL):
-                    break
-            self._send_journal()
-            self._send_artifacts()
-            outcome = self._read_outcome()
-            if outcome:
-                self._with_retries(partial(self._put, layout.OUTCOME, outcome))
+            self._send_all()
         except Conflict as error:  # the controller has ended this attempt already
             _log.warning("%s: %s", self._job, error)
         else:
             _log.info("%s: all sent", self._job)
+
+    def _send_all(self) -> None:
+        """Send all that the run writes; begin anew whenever the exchange was restored."""
+        while True:
+            with contextlib.suppress(_ExchangeRestored):
+                self._follow_journal()
+                self._send_artifacts()
+                outcome = self._read_outcome()
+                if outcome:
+                    self._with_retries(partial(self._put, layout.OUTCOME, outcome))
+                return
+            _log.warning("%s: the exchange was restored; what it lacks is sent again", self._job)
+            self._sent.clear()
+            self._refused.clear()
+            self._with_retries(partial(self._put_claim, self._attempt))
+
+    def _follow_journal(self) -> None:
+        """Send the journal as it grows until the run or the pod ends, and then the rest of it."""
+        send_at = 0.0
+        while not self._has_run_ended():
+            if time.monotonic() >= send_at:
+                self._send_journal()
+                interval = WATCHED_SEND_INTERVAL if self._is_watched else SEND_INTERVAL
+                send_at = time.monotonic() + interval
+            if self._stop.wait(END_INTERVAL):
+                break
+        self._send_journal()
 
     def _has_run_ended(self) -> bool:
         """Tell whether the outcome is there, and the runner's process is about to exit.
@@ -172,14 +191,24 @@ class Agent:
 
     def _claim(self) -> int:
         """Claim the lowest attempt that is free, or that this pod claimed before a restart."""
-        document = documents.encode({"pod": self._pod})
         attempt = 1
         while True:
             try:
-                self._gateway.put(f"attempt-{attempt}/{layout.RUNNER}", document)
+                self._put_claim(attempt)
                 return attempt
             except Conflict:
                 attempt += 1
+
+    def _put_claim(self, attempt: int) -> None:
+        self._gateway.put(f"attempt-{attempt}/{layout.RUNNER}", self._claim_document)
+
+    def _check_claim(self) -> None:
+        """Raise _ExchangeRestored if the exchange does not have this pod's claim any more."""
+        claim = b""
+        with contextlib.suppress(NotFound):
+            claim = b"".join(self._gateway.read(f"attempt-{self._attempt}/{layout.RUNNER}"))
+        if claim != self._claim_document:
+            raise _ExchangeRestored
 
     def _send_journal(self) -> None:
         """Send the journal's new bytes. What the gateway does not take is not sent again."""
@@ -260,15 +289,25 @@ class Agent:
 
     def _append(self, path: str, data: bytes) -> None:
         remote = f"attempt-{self._attempt}/{_path_in_attempt(path)}"
+        sent = self._sent.get(path, 0)
         try:
-            answer = self._gateway.append(remote, self._sent.get(path, 0), data)
-        except WrongOffset as error:  # an earlier try or container had sent more
-            self._sent[path] = error.length
+            answer = self._gateway.append(remote, sent, data)
+        except Refused:
+            self._check_claim()
+            raise
+        except WrongOffset as error:
+            if error.length < sent:
+                raise _ExchangeRestored from error
+            self._sent[path] = error.length  # an earlier try or container had sent more
         else:
             self._sent[path], self._is_watched = answer
 
     def _put(self, name: str, data: bytes) -> None:
-        self._gateway.put(f"attempt-{self._attempt}/{name}", data)
+        try:
+            self._gateway.put(f"attempt-{self._attempt}/{name}", data)
+        except Refused:
+            self._check_claim()
+            raise
 
     def _local(self, name: str) -> str:
         return f"{self._job}/{_LOCAL_ATTEMPT}/{name}"

@@ -43,14 +43,19 @@ def test_a_backup_is_put_back(
 def check_backup(mine: DevPod, backup: Path) -> None:
     """Check jobs in each state that are copied, and put back after they went on."""
     box, exchange = mine.box, mine.controller.exchange(mine.box).root
-    runs, ends_later, waits, delivered_later = jobs = [
+    one_by_one = ("-f", "crowd", "--group", "one-by-one", "--group-limit", "1")
+    ends_later = SubmittedJob.counting(mine, "ends-later", *one_by_one)
+    runs, waits, delivered_later = (
         SubmittedJob.counting(mine, stem, "-f", "crowd")
-        for stem in ("runs", "ends-later", "waits", "delivered-later")
-    ]
+        for stem in ("runs", "waits", "delivered-later")
+    )
+    jobs = [runs, ends_later, waits, delivered_later]
     mine.write(f"{HOME}/delivered.ipynb", notebook("print('here')"))
     delivered = mine.job(submit(mine, f"{HOME}/delivered.ipynb")["name"])
     assert delivered["delivery"]["state"] == "delivered"
     printed = {job: job.until_printed() for job in jobs}
+    begins_later = SubmittedJob.counting(mine, "begins-later", *one_by_one)
+    begins_later.until(lambda job: job["reason"] == "GroupLimit")
     for job in (waits, delivered_later):
         job.let_end()
         job.until(lambda job: job["state"] == "succeeded")
@@ -64,6 +69,7 @@ def check_backup(mine: DevPod, backup: Path) -> None:
     unknown = SubmittedJob.counting(mine, "unknown", "-f", "crowd")
     unknown.until_printed()
     runs.until_printed(more_than=printed[runs])
+    printed[begins_later] = begins_later.until_printed()
     with without_controller(mine):
         restore(backup, exchange)
 
@@ -72,10 +78,11 @@ def check_backup(mine: DevPod, backup: Path) -> None:
     assert waits.job()["delivery"]["state"] == "pending"
     for job in (waits, delivered_later):
         job.check_counted(job.until_ended(), None, printed[job])
-    # What ran goes on. Of what ended meanwhile there is what was in the backup, beside its result.
-    runs.until_printed(more_than=printed[runs])
-    runs.let_end()
-    runs.check_counted(runs.until_ended(), None, printed[runs])
+    # What runs goes on. Of what ended meanwhile there is what was in the backup, beside its result.
+    for job in (runs, begins_later):
+        job.until_printed(more_than=printed[job])
+        job.let_end()
+        job.check_counted(job.until_ended(), None, printed[job])
     ends_later.check_counted(ends_later.until_ended(), "Lost", printed[ends_later], copies=2)
     check_unknown(box, unknown)
     again = SubmittedJob.counting(mine, "unknown", "-f", "crowd")
