@@ -26,16 +26,16 @@ from .metrics import Metrics
 WAITING = (State.QUEUED, State.STARTING)
 OF_CLUSTER = ("BackendError", "ImageUnavailable", "RunnerMissing", "NodeLost", "Lost", "Evicted")
 """Reasons of which an alert of k8s/monitoring tells when many jobs end with them."""
-OTHER = "Other"
+OTHER_REASON = "Other"
 """Stands for reasons that are not ours: an outcome comes from a pod that a notebook shares."""
 
 
 @dataclass(frozen=True)
 class TrackedJob:
-    """A job at one moment. `job` is its Job on record; `outcomes` are those of its attempts."""
+    """A job at one moment. `cluster_job` is its Job on record, `outcomes` are its attempts'."""
 
     request: Request
-    job: ClusterJob | None
+    cluster_job: ClusterJob | None
     state: State
     reason: str | None
     delivery: DeliveryState
@@ -44,7 +44,7 @@ class TrackedJob:
 
 
 @dataclass(frozen=True)
-class _Known:
+class _JobSummary:
     """What is remembered of a job. Times are unix times.
 
     `waiting_since` is when it was submitted, or when the run ended that it waits to repeat.
@@ -73,7 +73,7 @@ class JobTracker:
         self.metrics = metrics
         self._tell = tell
         self._clock = clock
-        self._jobs: dict[str, _Known] = {}
+        self._jobs: dict[str, _JobSummary] = {}
         for state in State:
             metrics.jobs.labels(state.value, "")
         for delivery in DeliveryState:
@@ -85,30 +85,30 @@ class JobTracker:
         """Tell whether a job was shown before."""
         return name in self._jobs
 
-    def see(self, name: str, sight: TrackedJob) -> None:
+    def see(self, name: str, job: TrackedJob) -> None:
         """Take in how a job stands, and tell of what has changed since the last time."""
-        before = self._jobs.get(name)
-        now = _Known(
-            sight.state,
-            _label_of(sight.reason),
-            sight.delivery,
-            _waiting_since(sight),
-            sight.ended_at,
-            has_run=_has_run(sight) or (before is not None and before.has_run),
+        previous = self._jobs.get(name)
+        current = _JobSummary(
+            job.state,
+            _label_of(job.reason),
+            job.delivery,
+            _waiting_since(job),
+            job.ended_at,
+            has_run=_has_run(job) or (previous is not None and previous.has_run),
         )
-        self._count(before, -1)
-        self._count(now, 1)
-        self._jobs[name] = now
-        if before is None:
-            self._prepare(sight.request)
-        if before is None or before == now:
+        self._count(previous, -1)
+        self._count(current, 1)
+        self._jobs[name] = current
+        if previous is None:
+            self._prepare(job.request)
+        if previous is None or previous == current:
             return
-        if before.state in WAITING and not before.has_run:
-            self._start(now, sight)
-        if now.state.final and not before.state.final:
-            self._end(now, sight)
-        if now.delivery is not before.delivery:
-            self._deliver(now, sight)
+        if previous.state in WAITING and not previous.has_run:
+            self._start(current, job)
+        if current.state.final and not previous.state.final:
+            self._end(current, job)
+        if current.delivery is not previous.delivery:
+            self._deliver(current, job)
 
     def forget(self, name: str) -> None:
         """Forget a job that is gone."""
@@ -129,27 +129,29 @@ class JobTracker:
         for reason in OF_CLUSTER:
             self.metrics.ended.labels(State.FAILED.value, reason, request.flavor, request.device)
 
-    def _count(self, known: _Known | None, change: int) -> None:
-        if known is not None:
-            self.metrics.jobs.labels(known.state.value, known.reason).inc(change)
-            if known.state.final:
-                self.metrics.deliveries.labels(known.delivery.value).inc(change)
+    def _count(self, summary: _JobSummary | None, change: int) -> None:
+        if summary is not None:
+            self.metrics.jobs.labels(summary.state.value, summary.reason).inc(change)
+            if summary.state.final:
+                self.metrics.deliveries.labels(summary.delivery.value).inc(change)
 
-    def _start(self, now: _Known, seen: TrackedJob) -> None:
+    def _start(self, summary: _JobSummary, job: TrackedJob) -> None:
         """Measure how long a job has waited, once it runs, or has run meanwhile."""
-        submitted = _unix_time(seen.request.submitted)
+        submitted = _unix_time(job.request.submitted)
         waited = max(0.0, self._clock() - submitted)
-        begun = [_unix_time(o.started) for o in seen.outcomes if o.started is not None]
+        begun = [_unix_time(o.started) for o in job.outcomes if o.started is not None]
         if begun:
             waited = min(waited, max(0.0, min(begun) - submitted))
-        if now.has_run:
-            self.metrics.waiting.labels(seen.request.device).observe(waited)
+        if summary.has_run:
+            self.metrics.waiting.labels(job.request.device).observe(waited)
 
-    def _end(self, now: _Known, seen: TrackedJob) -> None:
-        metrics, request = self.metrics, seen.request
-        metrics.ended.labels(now.state.value, now.reason, request.flavor, request.device).inc()
+    def _end(self, summary: _JobSummary, job: TrackedJob) -> None:
+        metrics, request = self.metrics, job.request
+        metrics.ended.labels(
+            summary.state.value, summary.reason, request.flavor, request.device
+        ).inc()
         longest = max(0.0, self._clock() - _unix_time(request.submitted))
-        for outcome in seen.outcomes:
+        for outcome in job.outcomes:
             seconds = _seconds_of(outcome, longest)
             if seconds is None:
                 continue
@@ -159,32 +161,32 @@ class JobTracker:
                 used = seconds * _utilisation(outcome.usage)
                 metrics.gpu_given.labels(request.device).inc(units * seconds)
                 metrics.gpu_used.labels(request.device).inc(units * used)
-        if seen.job is not None:
-            self._tell_end(seen.job, now)
+        if job.cluster_job is not None:
+            self._tell_end(job.cluster_job, summary)
 
-    def _tell_end(self, job: ClusterJob, now: _Known) -> None:
+    def _tell_end(self, job: ClusterJob, summary: _JobSummary) -> None:
         """Tell of an end. The job's message may quote the notebook, so it stays out."""
         more = f"`jupyter-to-job show {job.name}` says more."
-        if now.state is State.CANCELLED:
+        if summary.state is State.CANCELLED:
             self._tell(job, END, "Cancelled", "The job was cancelled.")
-        elif now.state is State.FAILED:
-            self._tell(job, FAIL, "JobFailed", f"{now.reason}: {more}")
+        elif summary.state is State.FAILED:
+            self._tell(job, FAIL, "JobFailed", f"{summary.reason}: {more}")
 
-    def _deliver(self, now: _Known, seen: TrackedJob) -> None:
-        if now.delivery is DeliveryState.DELIVERED and now.ended_at is not None:
-            self.metrics.delivery.observe(max(0.0, self._clock() - now.ended_at))
-        if seen.job is None:
+    def _deliver(self, summary: _JobSummary, job: TrackedJob) -> None:
+        if summary.delivery is DeliveryState.DELIVERED and summary.ended_at is not None:
+            self.metrics.delivery.observe(max(0.0, self._clock() - summary.ended_at))
+        if job.cluster_job is None:
             return
-        more = f"`jupyter-to-job show {seen.job.name}` says why."
-        if now.delivery is DeliveryState.DELIVERED:
+        more = f"`jupyter-to-job show {job.cluster_job.name}` says why."
+        if summary.delivery is DeliveryState.DELIVERED:
             note = "The result is in the workspace."
-            self._tell(seen.job, DELIVER, "Delivered", note)
-        elif now.delivery is DeliveryState.HELD:
+            self._tell(job.cluster_job, DELIVER, "Delivered", note)
+        elif summary.delivery is DeliveryState.HELD:
             note = f"The result could not be published yet: {more}"
-            self._tell(seen.job, HOLD, "DeliveryHeld", note)
-        elif now.delivery is DeliveryState.FAILED:
+            self._tell(job.cluster_job, HOLD, "DeliveryHeld", note)
+        elif summary.delivery is DeliveryState.FAILED:
             note = f"The result cannot be published: {more}"
-            self._tell(seen.job, FAIL, "DeliveryFailed", note)
+            self._tell(job.cluster_job, FAIL, "DeliveryFailed", note)
 
     def _oldest_waiting(self) -> float:
         """Return how long the oldest job has waited that its own group does not hold back."""
@@ -207,12 +209,12 @@ class JobTracker:
         return max(0.0, self._clock() - min(moments, default=math.inf))
 
 
-def _has_run(seen: TrackedJob) -> bool:
-    return seen.state is State.RUNNING or any(o.started is not None for o in seen.outcomes)
+def _has_run(job: TrackedJob) -> bool:
+    return job.state is State.RUNNING or any(o.started is not None for o in job.outcomes)
 
 
-def _waiting_since(seen: TrackedJob) -> float:
-    moments = [seen.request.submitted, *(o.finished for o in seen.outcomes)]
+def _waiting_since(job: TrackedJob) -> float:
+    moments = [job.request.submitted, *(o.finished for o in job.outcomes)]
     return max(map(_unix_time, moments))
 
 
@@ -221,7 +223,7 @@ def _unix_time(text: str) -> float:
 
 
 def _label_of(reason: str | None) -> str:
-    return "" if reason is None else reason if reason in REASONS else OTHER
+    return "" if reason is None else reason if reason in REASONS else OTHER_REASON
 
 
 def _seconds_of(outcome: Outcome, longest: float) -> float | None:

@@ -138,7 +138,7 @@ class GatewayJobs(JobService):
         lack = self._planner.lack(choice, self._origin)
         if lack is not None:
             problems.append(Problem("no_node", lack.message, lack.hint, blocking=False))
-        found = Preflight(
+        preflight = Preflight(
             isolated=request.isolated,
             mounts=request.mounts,
             plan=plan_of(request, self._origin),
@@ -146,8 +146,8 @@ class GatewayJobs(JobService):
         )
         if self._checks is not None:
             problems += self._checks.problems(request, self._origin)
-            found = replace(found, image=self._checks.image(request, self._origin))
-        return replace(found, problems=tuple(problems))
+            preflight = replace(preflight, image=self._checks.image(request, self._origin))
+        return replace(preflight, problems=tuple(problems))
 
     def _wait_for(self, request: Request, choice: Choice) -> JobWait:
         """Return what a job would wait for: fewer devices of its kind are free than it needs."""

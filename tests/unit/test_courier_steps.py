@@ -10,10 +10,10 @@ from jupyter_to_job.backends.kubernetes import ContainerEnd
 from jupyter_to_job.backends.kubernetes.records import job_record, pod_record
 from jupyter_to_job.controller.couriers.due import (
     MAX_BACKOFF,
+    CourierObservation,
+    DeliveryObservation,
     EndCourier,
     LookAgain,
-    SeenCourier,
-    SeenDelivery,
     StartCourier,
     TellWait,
     backoff,
@@ -26,33 +26,33 @@ from ..golden_couriers import manifests
 MANIFESTS = dict(manifests())
 NO_NODE = "The courier waits for its start: no node takes it: 0/2 nodes are available"
 IN_QUEUE = "it waits in the queue 'default' of Kueue"
-HELD_BACK = SeenCourier(60, is_known=True, is_suspended=True)
+HELD_BACK = CourierObservation(60, is_known=True, is_suspended=True)
 
 
 @pytest.mark.parametrize(
     ("seen", "step"),
     [
-        (SeenDelivery(0), LookAgain(60)),
-        (SeenDelivery(59), LookAgain(1)),
-        (SeenDelivery(60), StartCourier()),
-        (SeenDelivery(100, failed=10), LookAgain(50)),  # of a dev pod
-        (SeenDelivery(100, failed=60), StartCourier()),
-        (SeenDelivery(900, failed=100, failures=2), LookAgain(20)),
-        (SeenDelivery(900, failed=120, failures=2), StartCourier()),
+        (DeliveryObservation(0), LookAgain(60)),
+        (DeliveryObservation(59), LookAgain(1)),
+        (DeliveryObservation(60), StartCourier()),
+        (DeliveryObservation(100, failed=10), LookAgain(50)),  # of a dev pod
+        (DeliveryObservation(100, failed=60), StartCourier()),
+        (DeliveryObservation(900, failed=100, failures=2), LookAgain(20)),
+        (DeliveryObservation(900, failed=120, failures=2), StartCourier()),
     ],
 )
-def test_when_one_is_due(seen: SeenDelivery, step: object) -> None:
+def test_when_one_is_due(seen: DeliveryObservation, step: object) -> None:
     assert next_step(seen, 60, 600) == step
 
 
 @pytest.mark.parametrize(
     ("courier", "step"),
     [
-        (SeenCourier(1), LookAgain(59)),  # no watch has told of it yet
-        (SeenCourier(11), EndCourier("The courier ended without a word.")),
-        (SeenCourier(11, is_known=True), LookAgain(49)),
+        (CourierObservation(1), LookAgain(59)),  # no watch has told of it yet
+        (CourierObservation(11), EndCourier("The courier ended without a word.")),
+        (CourierObservation(11, is_known=True), LookAgain(49)),
         (
-            SeenCourier(60, is_known=True),
+            CourierObservation(60, is_known=True),
             EndCourier("The courier did not start within 1 min: its pod was not created"),
         ),
         (
@@ -70,45 +70,48 @@ def test_when_one_is_due(seen: SeenDelivery, step: object) -> None:
                 "Kueue or another controller manages Jobs without a queue here"
             ),
         ),
-        (SeenCourier(59, is_known=True, pod=UNSCHEDULED), LookAgain(1)),
-        (SeenCourier(60, is_known=True, pod=UNSCHEDULED), TellWait(NO_NODE, 540)),
-        (SeenCourier(70, is_known=True, pod=UNSCHEDULED, told=NO_NODE), LookAgain(530)),
+        (CourierObservation(59, is_known=True, pod=UNSCHEDULED), LookAgain(1)),
+        (CourierObservation(60, is_known=True, pod=UNSCHEDULED), TellWait(NO_NODE, 540)),
         (
-            SeenCourier(600, is_known=True, pod=UNSCHEDULED, told=NO_NODE),
+            CourierObservation(70, is_known=True, pod=UNSCHEDULED, wait_message=NO_NODE),
+            LookAgain(530),
+        ),
+        (
+            CourierObservation(600, is_known=True, pod=UNSCHEDULED, wait_message=NO_NODE),
             EndCourier(
                 "The courier did not start within 10 min: no node takes it: 0/2 nodes are available"
             ),
         ),
         (  # a new node would not have its volume
-            SeenCourier(60, is_known=True, pod=UNSCHEDULED, is_bound=True, error_age=60),
+            CourierObservation(60, is_known=True, pod=UNSCHEDULED, is_bound=True, error_age=60),
             EndCourier(
                 "The courier did not start within 1 min: no node takes it: 0/2 nodes are available"
             ),
         ),
         (
-            SeenCourier(60, is_known=True, pod=WAITING),
+            CourierObservation(60, is_known=True, pod=WAITING),
             TellWait(
                 "The courier waits for its start: "
                 "its volume is not mounted yet, or its image not pulled",
                 540,
             ),
         ),
-        (SeenCourier(30, is_known=True, pod=BAD_IMAGE, error_age=10), LookAgain(30)),
+        (CourierObservation(30, is_known=True, pod=BAD_IMAGE, error_age=10), LookAgain(30)),
         (
-            SeenCourier(80, is_known=True, pod=BAD_IMAGE, error_age=60),
+            CourierObservation(80, is_known=True, pod=BAD_IMAGE, error_age=60),
             EndCourier("The courier did not start within 1 min: Back-off pulling a:1"),
         ),
-        (SeenCourier(90, is_known=True, pod=POD), LookAgain(2310)),
+        (CourierObservation(90, is_known=True, pod=POD), LookAgain(2310)),
         (
-            SeenCourier(90, is_known=True, pod=FAILED),
+            CourierObservation(90, is_known=True, pod=FAILED),
             EndCourier("The courier could not deliver: The gateway is away."),
         ),
-        (SeenCourier(90, is_known=True, pod=FAILED, has_reported=True), EndCourier("")),
-        (SeenCourier(90, is_over=True, is_known=True, has_reported=True), EndCourier("")),
+        (CourierObservation(90, is_known=True, pod=FAILED, has_reported=True), EndCourier("")),
+        (CourierObservation(90, is_over=True, is_known=True, has_reported=True), EndCourier("")),
     ],
 )
-def test_what_becomes_of_one(courier: SeenCourier, step: object) -> None:
-    assert next_step(SeenDelivery(1000, courier=courier), 60, 600) == step
+def test_what_becomes_of_one(courier: CourierObservation, step: object) -> None:
+    assert next_step(DeliveryObservation(1000, courier=courier), 60, 600) == step
 
 
 def test_ever_later() -> None:

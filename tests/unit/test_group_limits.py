@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jupyter_to_job.controller.reconciling.group_limits import GroupLimits
 from jupyter_to_job.controller.reconciling.job_files import JobFiles
-from jupyter_to_job.controller.reconciling.next_step import SeenAttempt
+from jupyter_to_job.controller.reconciling.next_step import AttemptObservation
 from jupyter_to_job.domain.job import DeliveryState, State
 from jupyter_to_job.domain.state import AttemptStatus, Ended
 from jupyter_to_job.exchange import Request
@@ -20,7 +20,9 @@ def request(name: str, limit: int | None = 2, owner: str = "team/ada") -> Reques
 def files(of: Request, *, has_job: bool = True, has_ended: bool = False) -> JobFiles:
     job = ClusterJob("team", of.name, "uid") if has_job else None
     ended = Ended(State.SUCCEEDED, None, None, "")
-    attempts = (SeenAttempt(AttemptStatus(1, False, ended=ended), "pod"),) if has_ended else ()
+    attempts = (
+        (AttemptObservation(AttemptStatus(1, False, ended=ended), "pod"),) if has_ended else ()
+    )
     pending = DeliveryState.PENDING
     return JobFiles(of, {}, False, False, None, job, attempts, None, (), pending)
 

@@ -209,7 +209,7 @@ def test_cancelled_held_and_given_up(scene: Scene) -> None:
     scene.see(40, ended(20, state=State.CANCELLED, delivery=DeliveryState.FAILED))
     assert scene.reasons == ["Cancelled", "DeliveryHeld", "DeliveryFailed"]
     scene.tracker.give_up(
-        QUEUED.job, "WaitedTooLong", "Unschedulable: No node took the pod within 1 d."
+        QUEUED.cluster_job, "WaitedTooLong", "Unschedulable: No node took the pod within 1 d."
     )
     assert scene.told[-1][:2] == ("Fail", "WaitedTooLong")
     scene.tracker.give_up(None, "WaitedTooLong", "There was no Job.")

@@ -9,13 +9,13 @@ import pytest
 
 from jupyter_to_job.backends.kubernetes import ContainerEnd, JobRecord, PodRecord
 from jupyter_to_job.controller.reconciling.next_step import (
+    AttemptObservation,
     CreateJob,
     DeleteJob,
     DeletePod,
     EndAttempt,
+    JobObservation,
     RecordPodEnd,
-    Seen,
-    SeenAttempt,
     Wait,
     next_step,
 )
@@ -47,13 +47,13 @@ BESIDE_PROXY = replace(
 EVICTED = replace(KILLED, disruption="EvictionByEvictionAPI")
 AWAY = replace(RUNNING, deleting=True, disruption="DeletionByTaintManager")
 LOST_NODE = replace(AWAY, lost=True)
-CLAIMED = SeenAttempt(AttemptStatus(1, alive=True), "pod-1")
+CLAIMED = AttemptObservation(AttemptStatus(1, alive=True), "pod-1")
 OF_OTHER = replace(CLAIMED, pod="pod-2")
 STOPPED = replace(CLAIMED, has_outcome=True)
 
 
-def seen(*pods: PodRecord, record: JobRecord | None = ACTIVE, **fields: Any) -> Seen:
-    return Seen(**{"job": JOB, "record": record, "pods": pods, **fields})
+def seen(*pods: PodRecord, record: JobRecord | None = ACTIVE, **fields: Any) -> JobObservation:
+    return JobObservation(**{"job": JOB, "record": record, "pods": pods, **fields})
 
 
 def shown(step: Any) -> str:
@@ -68,20 +68,20 @@ def shown(step: Any) -> str:
 
 WITH_WORD = replace(CLAIMED, has_pod_end=True)
 ENDED = Ended(State.FAILED, "Evicted", None, "2026-11-21T09:30:00.000Z")
-RETRIED = SeenAttempt(
+RETRIED = AttemptObservation(
     AttemptStatus(1, alive=False, ended=ENDED, retried=True),
     "pod-1",
     has_outcome=True,
     has_pod_end=True,
 )
 UNCLAIMED = replace(CLAIMED, pod=None)
-SECOND = SeenAttempt(AttemptStatus(2, alive=True), "pod-2")
+SECOND = AttemptObservation(AttemptStatus(2, alive=True), "pod-2")
 
 
 @pytest.mark.parametrize(
     ("found", "expected"),
     [
-        (Seen(), "CreateJob"),
+        (JobObservation(), "CreateJob"),
         (seen(), "Wait"),
         (seen(PENDING), "Wait"),
         (seen(RUNNING), "Wait"),
@@ -159,7 +159,7 @@ SECOND = SeenAttempt(AttemptStatus(2, alive=True), "pod-2")
         (seen(stop=TOO_LONG, record=None, attempts=(WITH_WORD,)), "end 1 ImageUnavailable"),
         (seen(PULLING, waited=TOO_LONG, cancelled=True), "DeletePod"),
         # Cancelled: the pod ends, or the Job where none was scheduled.
-        (Seen(cancelled=True), "end 1 Terminated"),
+        (JobObservation(cancelled=True), "end 1 Terminated"),
         (seen(cancelled=True), "DeleteJob"),
         (seen(PENDING, cancelled=True), "DeleteJob"),
         (seen(PENDING, cancelled=True, record=None), "Wait"),
@@ -172,7 +172,7 @@ SECOND = SeenAttempt(AttemptStatus(2, alive=True), "pod-2")
         (seen(KILLED, cancelled=True, attempts=(WITH_WORD,)), "end 1 Lost"),
     ],
 )  # fmt: skip
-def test_table(found: Seen, expected: str) -> None:
+def test_table(found: JobObservation, expected: str) -> None:
     assert shown(next_step(found)) == expected
 
 
@@ -180,7 +180,7 @@ def test_after_a_disruption_the_next_pod_decides() -> None:
     first = RETRIED
     found = seen(EVICTED, attempts=(first,))
     assert not found.has_ended and next_step(found) == Wait()
-    second = SeenAttempt(AttemptStatus(2, alive=True), "pod-2")
+    second = AttemptObservation(AttemptStatus(2, alive=True), "pod-2")
     found = seen(EVICTED, OTHER, attempts=(first, second))
     assert not found.has_ended and next_step(found) == Wait()
     evicted = replace(EVICTED, uid="pod-2", created=1.0)
@@ -193,4 +193,4 @@ def test_after_a_disruption_the_next_pod_decides() -> None:
 def test_steps_carry_what_they_need() -> None:
     assert next_step(seen(PENDING, cancelled=True)) == DeleteJob(JOB)
     assert next_step(seen(RUNNING, cancelled=True)) == DeletePod(RUNNING)
-    assert next_step(Seen()) == CreateJob()
+    assert next_step(JobObservation()) == CreateJob()

@@ -10,7 +10,7 @@ from job_runner.protocol import documents, layout
 from jupyter_to_job.backends.kubernetes import PodRecord
 from jupyter_to_job.controller.job_tracker import TrackedJob
 from jupyter_to_job.controller.reconciling.job_files import read_job_files
-from jupyter_to_job.controller.reconciling.next_step import Seen
+from jupyter_to_job.controller.reconciling.next_step import JobObservation
 from jupyter_to_job.controller.reconciling.tracked_jobs import tracked_job
 from jupyter_to_job.domain.job import DeliveryState, State
 from jupyter_to_job.domain.state import Placement
@@ -34,8 +34,10 @@ def show(
     files = read_job_files(exchange, NAME)
     assert files is not None
     job = ClusterJob("team", NAME, "job-1")
-    seen = Seen(job=job, pods=pods, attempts=files.attempts, cancelled=files.cancelled)
-    return tracked_job(files, seen, placement)
+    observation = JobObservation(
+        job=job, pods=pods, attempts=files.attempts, cancelled=files.cancelled
+    )
+    return tracked_job(files, observation, placement)
 
 
 def claim(directory: Path, pod: str) -> None:

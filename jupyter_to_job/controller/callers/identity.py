@@ -135,10 +135,10 @@ class Identities:
             job = self._couriers.job_of(review.namespace, review.pod_uid)
             if job is not None:
                 return CourierPod(job, review.pod_uid)
-        known = await self._pods.get(review.pod_uid, partial(self._read, review))
-        if isinstance(known, JobPod):
+        pod = await self._pods.get(review.pod_uid, partial(self._read, review))
+        if isinstance(pod, JobPod):
             raise Refused("This pod is not the one that runs its job.")
-        return known
+        return pod
 
     async def _agent(self, review: Review) -> AgentPod | None:
         """Return the identity of the pod that the records have for a job; None for other pods.

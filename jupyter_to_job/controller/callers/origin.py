@@ -24,15 +24,15 @@ def notebook_container(pod: Manifest, name: str) -> Manifest:
     Raises Refused where that leaves none, or several.
     """
     containers: list[Manifest] = pod["spec"]["containers"]
-    found = [c for c in containers if c["name"] == name]
-    found = found or [c for c in containers if c["name"] not in PROXIES]
-    if len(found) != 1:
+    candidates = [c for c in containers if c["name"] == name]
+    candidates = candidates or [c for c in containers if c["name"] not in PROXIES]
+    if len(candidates) != 1:
         names = ", ".join(c["name"] for c in containers)
         raise Refused(
             f"It is not clear which container has the notebooks: {names}.",
             "The administrator sets its name with JUPYTER_TO_JOB_CONTAINER.",
         )
-    return found[0]
+    return candidates[0]
 
 
 def origin_of(

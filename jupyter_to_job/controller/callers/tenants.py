@@ -73,9 +73,9 @@ class OwnerRule:
             raise self._refusal("has a claim with a sub path that depends on variables", origin)
         return f"{mount['claim']}/{mount['sub_path']}".rstrip("/")
 
-    def _refusal(self, what: str, origin: Manifest) -> Refused:
+    def _refusal(self, problem: str, origin: Manifest) -> Refused:
         return Refused(
-            f"The pod {origin['pod']} does not say whose it is: it {what}.",
+            f"The pod {origin['pod']} does not say whose it is: it {problem}.",
             "The administrator sets the rule with JUPYTER_TO_JOB_OWNER_RULE.",
         )
 

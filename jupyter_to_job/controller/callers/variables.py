@@ -64,14 +64,14 @@ class Variables:
         the names of what does not come along, as far as a notebook may miss it.
         """
         values: dict[str, str] = {}
-        known: dict[str, str | None] = {}
+        expanded_values: dict[str, str | None] = {}
         sources: dict[str, Manifest] = {}
         dropped: list[str] = []
         for variable in container.get("env") or []:
             name, source = variable["name"], variable.get("valueFrom") or {}
             reference = source.get("configMapKeyRef") or {}
-            value = None if source else _expanded(variable.get("value") or "", known)
-            known[name] = None if name.startswith(NEVER) else value
+            value = None if source else _expanded(variable.get("value") or "", expanded_values)
+            expanded_values[name] = None if name.startswith(NEVER) else value
             values.pop(name, None)  # of two of one name the last counts
             sources.pop(name, None)
             if name.startswith(NEVER):
@@ -82,17 +82,17 @@ class Variables:
                 sources[name] = {"configMapKeyRef": reference}
             elif not name.startswith(_NOT_TOLD):
                 dropped.append(name)
-        whole = [
+        env_from = [
             group
             for group in container.get("envFrom") or []
             if (group.get("configMapRef") or {}).get("name") in self.config_maps
         ]
-        others = [group for group in container.get("envFrom") or [] if group not in whole]
+        others = [group for group in container.get("envFrom") or [] if group not in env_from]
         dropped += [f"all of {_source_of(group)}" for group in others]
         return {
             "env": values,
             "env_sources": sources,
-            "env_from": whole,
+            "env_from": env_from,
             "env_dropped": dropped,
         }
 

@@ -124,8 +124,8 @@ class Cluster:
                 page = await read_json(
                     await self._core.list_namespaced_pod_without_preload_content(namespace, **query)
                 )
-            found = (claim_node(pod, claim) for pod in page["items"])
-            nodes.update(node for node in found if node is not None)
+            claim_nodes = (claim_node(pod, claim) for pod in page["items"])
+            nodes.update(node for node in claim_nodes if node is not None)
             query["_continue"] = page["metadata"].get("continue")
             if not query["_continue"]:
                 return min(nodes).node if nodes else ""

@@ -80,9 +80,9 @@ class JobObjects:
 
     def note_deleted(self, pod: PodRecord) -> None:
         """Note that a pod has been told to end: its watch may be behind, or know more already."""
-        known = self._known_pods.get(pod.job_uid, {}).get(pod.uid)
-        if known is not None:
-            self._know(replace(known, deleting=True))
+        record = self._known_pods.get(pod.job_uid, {}).get(pod.uid)
+        if record is not None:
+            self._know(replace(record, deleting=True))
 
     async def run(self) -> None:
         """Watch for ever."""
@@ -197,16 +197,16 @@ class JobObjects:
 
     def moments(self, pods: Iterable[PodRecord]) -> list[tuple[str, float]]:
         """Return the jobs of pods that come to count as lost or lingering, and when, in seconds."""
-        found: list[tuple[str, float]] = []
+        moments: list[tuple[str, float]] = []
         for pod in pods:
             if pod.is_over:
                 continue
             until_lost = self.seconds_until_lost(pod)
             if until_lost is not None:
-                found.append((pod.job, until_lost))
+                moments.append((pod.job, until_lost))
             elif until_lingering := self._seconds_until_lingering(pod):  # 0: nothing may be due
-                found.append((pod.job, until_lingering))
-        return found
+                moments.append((pod.job, until_lingering))
+        return moments
 
     def forget(self, job: ClusterJob) -> None:
         """Forget the pods of a Job that is gone, and whose job has ended."""

@@ -65,7 +65,7 @@ class Watches(Generic[Record]):
         """Return the records of a namespace."""
         informer = self._informer(namespace)
         records = {} if informer is None else informer.records
-        return [record for (found, _), record in records.items() if found == namespace]
+        return [record for key, record in records.items() if key[0] == namespace]
 
     def _informer(self, namespace: str) -> Informer[Record] | None:
         return self._informers.get(namespace) or self._informers.get(ALL_NAMESPACES)

@@ -25,10 +25,10 @@ from ..reconciling.work_queue import WorkQueue
 from .admission import Admission, Volume
 from .delivery_files import DeliveryFiles, hold_once, read_delivery_files, read_held_at
 from .due import (
+    CourierObservation,
+    DeliveryObservation,
     EndCourier,
     LookAgain,
-    SeenCourier,
-    SeenDelivery,
     StartCourier,
     TellWait,
     backoff,
@@ -51,8 +51,8 @@ class _Courier:
 
     `started` is monotonic: when its Job was created, or first released after it was suspended. So
     is `failing_since`: when its pod first showed an error. `held_at` is that of its job before the
-    courier itself has written a word. `is_bound`: only one node has its volume. `told` is what its
-    job says of its wait. `is_suspended`: its Job was, when it was last looked at.
+    courier itself has written a word. `is_bound`: only one node has its volume. `wait_message` is
+    what its job says of its wait. `is_suspended`: its Job was, when it was last looked at.
     """
 
     job: ClusterJob
@@ -60,7 +60,7 @@ class _Courier:
     held_at: float | None
     is_bound: bool
     failing_since: float | None = None
-    told: str = ""
+    wait_message: str = ""
     is_suspended: bool = False
     was_released: bool = False
 
@@ -161,7 +161,7 @@ class Couriers:
         if not self._objects.is_synced(files.origin["namespace"]):
             self._queue.set_timer(name, SWEEP_INTERVAL)
             return
-        delivery = self._see(name, files, courier)
+        delivery = self._observe(name, files, courier)
         match next_step(delivery, self._pods.patience, self._pods.start_limit):
             case LookAgain(seconds):
                 self._queue.set_timer(name, seconds)
@@ -170,7 +170,7 @@ class Couriers:
             case TellWait(problem, seconds):
                 await self._hold(name, HeldRecord(problem))
                 held_at = await asyncio.to_thread(read_held_at, self._exchange, name)
-                updated = replace(self._couriers[name], told=problem, held_at=held_at)
+                updated = replace(self._couriers[name], wait_message=problem, held_at=held_at)
                 self._couriers[name] = updated
                 self._queue.set_timer(name, seconds)
             case EndCourier(problem) if courier is not None:
@@ -179,18 +179,22 @@ class Couriers:
                 await self._end(name, courier)
                 self._fail(name)
 
-    def _see(self, name: str, files: DeliveryFiles, courier: _Courier | None) -> SeenDelivery:
+    def _observe(
+        self, name: str, files: DeliveryFiles, courier: _Courier | None
+    ) -> DeliveryObservation:
         time_now, clock = time.time(), time.monotonic()
         failures = self._failures.get(name, _Failures(0, 0.0))
         # Where the clock was set back a time is ahead of now: nobody waits for it to come again.
         failed = [] if files.held_at is None else [abs(time_now - files.held_at)]
         failed += [clock - failures.at] if failures.count else []
-        observation = None if courier is None else self._see_courier(name, files, courier)
-        return SeenDelivery(
+        observation = None if courier is None else self._observe_courier(name, files, courier)
+        return DeliveryObservation(
             abs(time_now - files.ended_at), min(failed, default=None), failures.count, observation
         )
 
-    def _see_courier(self, name: str, files: DeliveryFiles, courier: _Courier) -> SeenCourier:
+    def _observe_courier(
+        self, name: str, files: DeliveryFiles, courier: _Courier
+    ) -> CourierObservation:
         clock = time.monotonic()
         record = self._objects.record_of(courier.job)
         pod = self._objects.pod_made_by(courier.job)
@@ -204,7 +208,7 @@ class Couriers:
         if since is None and pod is not None and shows_error(pod, is_bound=courier.is_bound):
             since = clock
         self._couriers[name] = replace(courier, failing_since=since, is_suspended=is_suspended)
-        return SeenCourier(
+        return CourierObservation(
             age=clock - courier.started,
             is_known=record is not None,
             is_over=record is not None and record.finished,
@@ -213,7 +217,7 @@ class Couriers:
             has_reported=files.held_at != courier.held_at,
             error_age=0.0 if since is None else clock - since,
             is_bound=courier.is_bound,
-            told=courier.told,
+            wait_message=courier.wait_message,
             is_suspended=is_suspended,
             queue=record.queue if record is not None else "",
         )
@@ -317,8 +321,8 @@ class Couriers:
 
     def _fail(self, name: str) -> None:
         """Count a failure, and have the job looked at when its next courier is due."""
-        before = self._failures.get(name, _Failures(0, 0.0))
-        self._failures[name] = failures = _Failures(before.count + 1, time.monotonic())
+        previous = self._failures.get(name, _Failures(0, 0.0))
+        self._failures[name] = failures = _Failures(previous.count + 1, time.monotonic())
         self._queue.set_timer(name, backoff(failures.count, self._pods.patience))
 
     async def _end(self, name: str, courier: _Courier) -> None:

@@ -32,12 +32,12 @@ def read_delivery_files(exchange: FileExchange, name: str) -> DeliveryFiles | No
     try:
         deliverable = find_deliverable(exchange, name)
         origin = exchange.document(name, layout.ORIGIN)
-        held = _read_held(exchange, name)
-        if deliverable is None or origin is None or (held is not None and held.failed):
+        record = _read_held(exchange, name)
+        if deliverable is None or origin is None or (record is not None and record.failed):
             return None
         directory = exchange.directory(name)
         outcome = layout.attempt_dir(directory, deliverable.attempt) / layout.OUTCOME
-        held_at = None if held is None else read_held_at(exchange, name)
+        held_at = None if record is None else read_held_at(exchange, name)
         return DeliveryFiles(exchange.request(name), origin, outcome.stat().st_mtime, held_at)
     except (NotFound, FileNotFoundError):  # removed meanwhile
         return None

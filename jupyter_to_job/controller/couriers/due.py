@@ -1,4 +1,4 @@
-"""When a courier is due, and what becomes of one: a pure function of what was seen.
+"""When a courier is due, and what becomes of one: a pure function of observations.
 
 A dev pod has the first minute. A courier that fails is followed by another one, ever later.
 """
@@ -22,14 +22,14 @@ STALE_WATCH = 10.0
 
 
 @dataclass(frozen=True)
-class SeenCourier:
+class CourierObservation:
     """A courier that was started `age` seconds ago, and its pod as far as a watch has told of it.
 
     `is_known`: so has one of its Job; `is_over`: that Job has ended. `refusal` is what the cluster
     said when it created no pod. `has_reported`: the gateway has been told why nothing could be
     published. `error_age` is how long ago its pod first showed an error. `is_bound`: only one node
-    has its volume. `told` is what its job says of its wait. `is_suspended`: its Job gets no pod
-    until it is released, by Kueue if it is in a `queue`. From then on `age` counts anew.
+    has its volume. `wait_message` is what its job says of its wait. `is_suspended`: its Job gets no
+    pod until it is released, by Kueue if it is in a `queue`. From then on `age` counts anew.
     """
 
     age: float
@@ -40,13 +40,13 @@ class SeenCourier:
     has_reported: bool = False
     error_age: float = 0.0
     is_bound: bool = False
-    told: str = ""
+    wait_message: str = ""
     is_suspended: bool = False
     queue: str = ""
 
 
 @dataclass(frozen=True)
-class SeenDelivery:
+class DeliveryObservation:
     """A job whose result is to be delivered. All times are seconds before now.
 
     `ended` is how long ago its outcome was decided, `failed` how long ago the last try failed, of
@@ -56,7 +56,7 @@ class SeenDelivery:
     ended: float
     failed: float | None = None
     failures: int = 0
-    courier: SeenCourier | None = None
+    courier: CourierObservation | None = None
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def backoff(failures: int, patience: float) -> float:
     return float(min(shortest * 2 ** min(max(failures - 1, 0), 20), MAX_BACKOFF))
 
 
-def next_step(delivery: SeenDelivery, patience: float, start_limit: float) -> Step:
+def next_step(delivery: DeliveryObservation, patience: float, start_limit: float) -> Step:
     """Return what is to be done. A dev pod has `patience` seconds before the first courier.
 
     A courier has `start_limit` seconds for its start, unless an error keeps it from that.
@@ -118,7 +118,9 @@ def shows_error(pod: PodRecord | None, *, is_bound: bool) -> bool:
     return is_bound if not pod.scheduled else waiting_reason(pod) is not None
 
 
-def _step_beside(courier: SeenCourier, start_limit: float) -> LookAgain | TellWait | EndCourier:
+def _step_beside(
+    courier: CourierObservation, start_limit: float
+) -> LookAgain | TellWait | EndCourier:
     """Return what becomes of a courier whose result is not delivered yet."""
     pod = courier.pod
     is_gone = not courier.is_known and courier.age > STALE_WATCH
@@ -131,7 +133,7 @@ def _step_beside(courier: SeenCourier, start_limit: float) -> LookAgain | TellWa
 
 
 def _step_before_start(
-    courier: SeenCourier, start_limit: float
+    courier: CourierObservation, start_limit: float
 ) -> LookAgain | TellWait | EndCourier:
     limit, age = start_limit, courier.age
     is_in_queue = courier.pod is None and courier.is_suspended and bool(courier.queue)
@@ -145,10 +147,10 @@ def _step_before_start(
     if courier.age < ERROR_LIMIT:
         return LookAgain(min(remaining, ERROR_LIMIT - courier.age))
     message = f"The courier waits for its start: {why}"
-    return LookAgain(remaining) if message == courier.told else TellWait(message, remaining)
+    return LookAgain(remaining) if message == courier.wait_message else TellWait(message, remaining)
 
 
-def _end(courier: SeenCourier, problem: str) -> EndCourier:
+def _end(courier: CourierObservation, problem: str) -> EndCourier:
     return EndCourier("" if courier.has_reported else problem)
 
 
@@ -159,7 +161,7 @@ def _last_word(pod: PodRecord | None) -> str:
     return f"The courier could not deliver: {word}" if word else "The courier ended without a word."
 
 
-def _why_not_started(courier: SeenCourier) -> str:
+def _why_not_started(courier: CourierObservation) -> str:
     pod = courier.pod
     if pod is None and courier.is_suspended:
         return why_suspended(courier.queue)

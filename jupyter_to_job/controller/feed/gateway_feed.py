@@ -251,8 +251,10 @@ class GatewayFeed:
         """Return the owners of the jobs that the index knows to be settled, and of the others."""
         names, lister = self._context.exchange.jobs(), self._context.lister
         rows = lister.settled_rows(names)
-        held = {name for name, row in rows.items() if row.delivery == DeliveryState.HELD.value}
-        settled = {name: row.owner for name, row in rows.items() if name not in held}
+        held_names = {
+            name for name, row in rows.items() if row.delivery == DeliveryState.HELD.value
+        }
+        settled = {name: row.owner for name, row in rows.items() if name not in held_names}
         unsettled = lister.read_requests(names - settled.keys())
         return settled, {request.name: request.owner for request in unsettled}
 

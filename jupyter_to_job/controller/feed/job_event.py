@@ -20,13 +20,13 @@ from ..callers.volumes import ANOTHER_WORKSPACE, JobOrigins, VolumePath, volume_
 
 @dataclass(frozen=True)
 class JobEvent:
-    """The bytes of an event for servers that reach the job's files, and for others.
+    """The bytes of an event: as servers get it that reach the job's files, and as others do.
 
     `places` tells where the notebook, and the result if it goes elsewhere, are.
     """
 
-    here: bytes
-    elsewhere: bytes
+    workspace_event: bytes
+    outside_event: bytes
     places: tuple[tuple[str, VolumePath], ...] = ()
 
     @classmethod
@@ -50,10 +50,10 @@ class JobEvent:
         `by_name`: it has asked for this very job.
         """
         places = [(volume_path(origin, path), place) for path, place in self.places]
-        if all(own == place for own, place in places):
-            return self.here
-        own, place = places[0]
-        return self.elsewhere if by_name or own == place or not place.is_claim else b""
+        if all(caller_place == place for caller_place, place in places):
+            return self.workspace_event
+        caller_place, place = places[0]
+        return self.outside_event if by_name or caller_place == place or not place.is_claim else b""
 
 
 def held_elsewhere(job: Job) -> Job:

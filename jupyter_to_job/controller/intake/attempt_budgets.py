@@ -130,11 +130,11 @@ class AttemptBudgets:
         caps = self._budgets.caps
         if usage.is_cut:
             raise OverBudget("The journal of this run was cut.", "No more of it is kept.")
-        before = usage.open_lines.get(piece.name)
-        if before is None:
+        previous_length = usage.open_lines.get(piece.name)
+        if previous_length is None:
             path = self._exchange.root / piece.job / piece.attempt / piece.name
-            before = _open_line(path, caps.record)
-        longest, open_line = _measure_lines(piece.upload, before)
+            previous_length = _open_line(path, caps.record)
+        longest, open_line = _measure_lines(piece.upload, previous_length)
         if longest > caps.record:
             self._cut(piece, usage, {"of": "record", "limit": caps.record})
         try:

@@ -185,9 +185,9 @@ def collect(exchange: Path, moment: float | None = None) -> int:
     removed = 0
     for folder in (exchange / BLOBS_FOLDER).glob("*"):
         with contextlib.suppress(OSError):
-            found = {blob: blob.stat() for blob in folder.iterdir()}
-            newest = max((status.st_mtime for status in found.values()), default=0.0)
-            for blob, status in found.items():
+            statuses = {blob: blob.stat() for blob in folder.iterdir()}
+            newest = max((status.st_mtime for status in statuses.values()), default=0.0)
+            for blob, status in statuses.items():
                 may_be_waiting = status.st_nlink == 1 and newest >= now - BLOB_TTL
                 if status.st_mtime < now - (MAX_UPLOAD_TIME if may_be_waiting else BLOB_TTL):
                     blob.unlink()

@@ -104,8 +104,8 @@ def _options(end: EndAttempt) -> list[str]:
     A notebook may have written its reason and message. So they may begin with a dash, and have
     characters that no argument of a process can have.
     """
-    said = [f"--attempt={end.attempt}", f"--reason={end.reason}", f"--message={end.message}"]
-    return [text.encode(errors="replace").decode().replace("\0", "?") for text in said]
+    options = [f"--attempt={end.attempt}", f"--reason={end.reason}", f"--message={end.message}"]
+    return [text.encode(errors="replace").decode().replace("\0", "?") for text in options]
 
 
 async def _run(directory: Path, options: list[str]) -> int | None:

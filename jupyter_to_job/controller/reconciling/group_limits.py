@@ -12,7 +12,7 @@ from ...domain.reasons import GROUP_LIMIT, group_limit_message
 from ...domain.state import Placement
 from ...exchange import Request
 from .job_files import JobFiles
-from .next_step import Seen
+from .next_step import JobObservation
 
 _Group = tuple[str, str]
 """Owner and name."""
@@ -54,7 +54,7 @@ class GroupLimits:
         if request.group is None:
             return
         group = _group_of(request)
-        if Seen(attempts=files.attempts).has_ended:
+        if JobObservation(attempts=files.attempts).has_ended:
             self.release(request.name)
         elif files.job is not None:
             self._running.setdefault(group, set()).add(request.name)

@@ -15,7 +15,7 @@ from ...domain.state import AttemptStatus, deciding_attempt, delivered_attempt
 from ...exchange import FileExchange, Request
 from ...exchange.records import ClusterJob, HeldRecord, PodEnd, StopRecord
 from ...service.reading.attempts import read_attempts
-from .next_step import RecordPodEnd, RecordStop, Seen, SeenAttempt
+from .next_step import AttemptObservation, JobObservation, RecordPodEnd, RecordStop
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class JobFiles:
     deleted: bool
     stop: StopRecord | None
     job: ClusterJob | None
-    attempts: tuple[SeenAttempt, ...]
+    attempts: tuple[AttemptObservation, ...]
     ended_at: float | None
     outcomes: tuple[Outcome, ...]
     delivery: DeliveryState
@@ -55,7 +55,7 @@ def read_job_files(exchange: FileExchange, name: str) -> JobFiles | None:
         deleted=exchange.has(name, layout.DELETE),
         stop=exchange.record(name, layout.STOP, StopRecord),
         job=read_cluster_job(exchange, name),
-        attempts=tuple(_seen(exchange, name, attempt) for attempt in attempts),
+        attempts=tuple(_observe_attempt(exchange, name, attempt) for attempt in attempts),
         ended_at=max(ends, default=None),
         outcomes=outcomes,
         delivery=_delivery_of(exchange, name, attempts),
@@ -100,16 +100,18 @@ def is_ending(exchange: FileExchange, name: str) -> bool:
     files = read_job_files(exchange, name)
     if files is None or files.cancelled or files.stop is not None:
         return True
-    return Seen(attempts=files.attempts).has_ended
+    return JobObservation(attempts=files.attempts).has_ended
 
 
-def _seen(exchange: FileExchange, name: str, status: AttemptStatus) -> SeenAttempt:
+def _observe_attempt(
+    exchange: FileExchange, name: str, status: AttemptStatus
+) -> AttemptObservation:
     folder = f"attempt-{status.number}"
     try:
         claim = exchange.document(name, f"{folder}/{layout.RUNNER}") or {}
     except Damaged:
         claim = {}
-    return SeenAttempt(
+    return AttemptObservation(
         status=status,
         pod=claim.get("pod"),
         was_sent=exchange.has(name, f"{folder}/{layout.SENT_OUTCOME}"),

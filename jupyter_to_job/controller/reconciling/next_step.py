@@ -1,4 +1,4 @@
-"""What is to be done next for one job: a pure function of what was seen of it.
+"""What is to be done next for one job: a pure function of its observation.
 
 The reconciler looks, asks here, takes the step, and looks again. A step may be taken twice.
 """
@@ -16,13 +16,15 @@ from .pod_failures import disruption_of, failure_of
 Ending = tuple[str, str]
 """Reason and message."""
 CANCELLED: Ending = ("Terminated", "The job was cancelled.")
-_GONE = "The Job was deleted by hand, or a day after its end while the controller did not run"
-_DELETED = f"{_GONE}; what it had printed is kept."
-_DELETED_BEFORE = f"{_GONE}; its run had not begun."
+_JOB_DELETED = (
+    "The Job was deleted by hand, or a day after its end while the controller did not run"
+)
+_DELETED = f"{_JOB_DELETED}; what it had printed is kept."
+_DELETED_BEFORE = f"{_JOB_DELETED}; its run had not begun."
 
 
 @dataclass(frozen=True)
-class SeenAttempt:
+class AttemptObservation:
     """An attempt: its status for readers, the pod that claimed it, and which documents there are.
 
     `pod` is a uid. `was_sent`: its agent has sent an outcome, which comes with the result.
@@ -47,7 +49,7 @@ class SeenAttempt:
 
 
 @dataclass(frozen=True)
-class Seen:
+class JobObservation:
     """A job's directory and its objects on the cluster.
 
     `job` is job.json; `record` the Job with its uid, None once it is gone; `pods` are all that this
@@ -61,7 +63,7 @@ class Seen:
     job: ClusterJob | None = None
     record: JobRecord | None = None
     pods: tuple[PodRecord, ...] = ()
-    attempts: tuple[SeenAttempt, ...] = ()
+    attempts: tuple[AttemptObservation, ...] = ()
 
     @property
     def ordered_end(self) -> Ending | None:
@@ -88,7 +90,7 @@ class Seen:
         """The pods of which something runs, or will run."""
         return [pod for pod in self.pods if not pod.is_over]
 
-    def pod_of(self, attempt: SeenAttempt) -> PodRecord | None:
+    def pod_of(self, attempt: AttemptObservation) -> PodRecord | None:
         """Return the pod that claimed an attempt, None if no watch has told of it."""
         return next((pod for pod in self.pods if pod.uid == attempt.pod), None)
 
@@ -133,7 +135,7 @@ class RecordStop:
 class RecordPodEnd:
     """Write an attempt's pod.json. `pod` is None where nobody saw how it ended."""
 
-    attempt: SeenAttempt
+    attempt: AttemptObservation
     pod: PodRecord | None = None
     reason: str | None = None
     message: str | None = None
@@ -152,36 +154,36 @@ class EndAttempt:
 Step = Wait | CreateJob | DeletePod | DeleteJob | RecordStop | RecordPodEnd | EndAttempt
 
 
-def next_step(seen: Seen) -> Step:
+def next_step(observation: JobObservation) -> Step:
     """Return the next step for a job that has not ended.
 
     A watch may lag, and a step cannot be taken back. So nothing is concluded from a missing record
     while the Job goes on: what happened shows when it has ended, or has made another pod.
     """
-    for attempt in seen.attempts:
-        if (step := _end_of(attempt, seen)) is not None:
+    for attempt in observation.attempts:
+        if (step := _end_of(attempt, observation)) is not None:
             return step
-    if seen.ordered_end is not None:
-        return _end_by_order(seen, seen.ordered_end)
-    if seen.job is None:
+    if observation.ordered_end is not None:
+        return _end_by_order(observation, observation.ordered_end)
+    if observation.job is None:
         return CreateJob()
-    if seen.living:
-        return _step_beside_pod(seen)
-    is_last = bool(seen.pods) and seen.pods[-1].lost
-    return _end_without_pod(seen) if is_last or seen.is_job_over else Wait()
+    if observation.living:
+        return _step_beside_pod(observation)
+    is_last = bool(observation.pods) and observation.pods[-1].lost
+    return _end_without_pod(observation) if is_last or observation.is_job_over else Wait()
 
 
-def _step_beside_pod(seen: Seen) -> Step:
+def _step_beside_pod(observation: JobObservation) -> Step:
     """Return what is to be done while a pod lives.
 
     It waits too long, or its Job was deleted, or nobody else will end its agent. That was told to
     end before it could hear it, because the image without our package had failed so soon; or it is
     never told to, because a container that is not ours runs on. It has nothing to send.
     """
-    if seen.waited:
-        return RecordStop(*seen.waited)
-    going_on = [pod for pod in seen.living if not pod.deleting]
-    if not seen.is_job_deleted:
+    if observation.waited:
+        return RecordStop(*observation.waited)
+    going_on = [pod for pod in observation.living if not pod.deleting]
+    if not observation.is_job_deleted:
         going_on = [pod for pod in going_on if pod.lingers and _must_be_ended(pod)]
     return DeletePod(going_on[0]) if going_on else Wait()
 
@@ -190,7 +192,9 @@ def _must_be_ended(pod: PodRecord) -> bool:
     return pod.has_foreign_containers or failure_of(pod)[0] == "RunnerMissing"
 
 
-def _end_of(attempt: SeenAttempt, seen: Seen) -> RecordPodEnd | EndAttempt | None:
+def _end_of(
+    attempt: AttemptObservation, observation: JobObservation
+) -> RecordPodEnd | EndAttempt | None:
     """Return what is to be written of the end of an attempt; None if that is nothing, or not yet.
 
     pod.json comes before the outcome: a reader never sees an attempt as final that is retried.
@@ -200,69 +204,75 @@ def _end_of(attempt: SeenAttempt, seen: Seen) -> RecordPodEnd | EndAttempt | Non
     if attempt.was_sent and not attempt.has_outcome:
         return EndAttempt(attempt.number, *failure_of(None))  # what was sent counts more
     if attempt.pod is None:  # no pod ever claimed it
-        return _end_of_unclaimed(attempt, seen)
-    pod = seen.pod_of(attempt)
-    earlier = {other.pod for other in seen.attempts if other.number <= attempt.number}
-    is_followed = any(other.uid not in earlier for other in seen.pods_after(pod))
+        return _end_of_unclaimed(attempt, observation)
+    pod = observation.pod_of(attempt)
+    earlier = {other.pod for other in observation.attempts if other.number <= attempt.number}
+    is_followed = any(other.uid not in earlier for other in observation.pods_after(pod))
     if pod is not None and not pod.is_over:
         return None
-    is_last = pod is not None and (pod.lost or seen.ordered_end is not None)
-    if not (is_followed or is_last or seen.is_job_over):
+    is_last = pod is not None and (pod.lost or observation.ordered_end is not None)
+    if not (is_followed or is_last or observation.is_job_over):
         return None
     if not attempt.has_pod_end:
-        reason, message = _word_of_cluster(pod, seen)
-        is_retried = is_followed and seen.ordered_end is None
+        reason, message = _word_of_cluster(pod, observation)
+        is_retried = is_followed and observation.ordered_end is None
         return RecordPodEnd(attempt, pod, reason, message, is_retried)
-    end = seen.ordered_end if pod is None or pod.ended is None else None
-    if end is None and pod is None and seen.is_job_deleted:
+    end = observation.ordered_end if pod is None or pod.ended is None else None
+    if end is None and pod is None and observation.is_job_deleted:
         end = ("Lost", _DELETED)
     return EndAttempt(attempt.number, *(end or failure_of(pod)))
 
 
-def _end_of_unclaimed(attempt: SeenAttempt, seen: Seen) -> RecordPodEnd | EndAttempt | None:
+def _end_of_unclaimed(
+    attempt: AttemptObservation, observation: JobObservation
+) -> RecordPodEnd | EndAttempt | None:
     """Return what is to be written of an attempt that no pod claimed: the controller began it."""
     if attempt.has_outcome:
         return RecordPodEnd(attempt)
-    is_over = seen.is_job_over or seen.ordered_end is not None
-    if not is_over or seen.living:  # an agent may be just claiming it
+    is_over = observation.is_job_over or observation.ordered_end is not None
+    if not is_over or observation.living:  # an agent may be just claiming it
         return None
-    return EndAttempt(attempt.number, *(seen.ordered_end or failure_of(None)))
+    return EndAttempt(attempt.number, *(observation.ordered_end or failure_of(None)))
 
 
-def _word_of_cluster(pod: PodRecord | None, seen: Seen) -> tuple[str | None, str | None]:
+def _word_of_cluster(
+    pod: PodRecord | None, observation: JobObservation
+) -> tuple[str | None, str | None]:
     """Return why the cluster, or somebody, ended a run. Of an end that was asked for: nothing."""
-    if seen.cancelled:
+    if observation.cancelled:
         return None, None
-    if seen.stop is not None:
-        return seen.stop
+    if observation.stop is not None:
+        return observation.stop
     disruption = disruption_of(pod) if pod is not None else None
-    if disruption is None and seen.is_job_deleted:
+    if disruption is None and observation.is_job_deleted:
         return "Lost", _DELETED
     return disruption or (None, None)
 
 
-def _end_by_order(seen: Seen, end: Ending) -> Step:
+def _end_by_order(observation: JobObservation, end: Ending) -> Step:
     """Return how to end a job: by its pod if a run may have begun, else by its Job."""
-    scheduled = [pod for pod in seen.living if pod.scheduled]
-    if scheduled and seen.cancelled:
+    scheduled = [pod for pod in observation.living if pod.scheduled]
+    if scheduled and observation.cancelled:
         due = [pod for pod in scheduled if not pod.deleting]
         return DeletePod(due[0]) if due else Wait()
-    if seen.job is not None and not seen.is_job_deleted:
-        return DeleteJob(seen.job)
-    if seen.living or any(not attempt.has_outcome for attempt in seen.attempts):
+    if observation.job is not None and not observation.is_job_deleted:
+        return DeleteJob(observation.job)
+    if observation.living or any(not attempt.has_outcome for attempt in observation.attempts):
         return Wait()
-    return EndAttempt(_next_number(seen), *end)
+    return EndAttempt(_next_number(observation), *end)
 
 
-def _end_without_pod(seen: Seen) -> EndAttempt:
+def _end_without_pod(observation: JobObservation) -> EndAttempt:
     """Return the end of a job whose Job is over, and whose last pod claimed no attempt."""
-    number = _next_number(seen)
-    if seen.is_job_deleted or seen.record is None:
+    number = _next_number(observation)
+    if observation.is_job_deleted or observation.record is None:
         return EndAttempt(number, "Lost", _DELETED_BEFORE if number == 1 else _DELETED)
-    if seen.pods:
-        return EndAttempt(number, *failure_of(seen.pods[-1]))
-    return EndAttempt(number, "BackendError", f"Kubernetes ended the Job: {seen.record.message}")
+    if observation.pods:
+        return EndAttempt(number, *failure_of(observation.pods[-1]))
+    return EndAttempt(
+        number, "BackendError", f"Kubernetes ended the Job: {observation.record.message}"
+    )
 
 
-def _next_number(seen: Seen) -> int:
-    return max((attempt.number for attempt in seen.attempts), default=0) + 1
+def _next_number(observation: JobObservation) -> int:
+    return max((attempt.number for attempt in observation.attempts), default=0) + 1

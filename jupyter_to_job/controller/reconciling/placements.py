@@ -28,7 +28,7 @@ def find_placement(
 
 
 def _without_pod(
-    job: ClusterJob, last: PodRecord | None, objects: JobObjects, groups: ApiGroups
+    job: ClusterJob, last_pod: PodRecord | None, objects: JobObjects, groups: ApiGroups
 ) -> Placement | None:
     """Return why a Job has no pod, or none after its last; None if it has ended, or gets one."""
     record = objects.record_of(job)
@@ -36,5 +36,5 @@ def _without_pod(
         return None
     if record is not None and record.suspended:
         return placement_of_suspended(record, lacks_kueue=groups.lacks_kueue())
-    refusal = objects.refusal_of(job, last.created if last is not None else 0.0)
+    refusal = objects.refusal_of(job, last_pod.created if last_pod is not None else 0.0)
     return placement_of_refusal(refusal) if refusal else None

@@ -49,9 +49,9 @@ from .next_step import (
     DeleteJob,
     DeletePod,
     EndAttempt,
+    JobObservation,
     RecordPodEnd,
     RecordStop,
-    Seen,
     Step,
     Wait,
     next_step,
@@ -87,8 +87,8 @@ class Reconciler:
     `on_change` hears of each job whose pod changed, or that was worked on: for the feed. `on_ended`
     hears of each job that has ended, whenever it was looked at: for its delivery. `pod_patch` is
     asked for the administrator's patch in force. `tracker` is shown each job. `_settled` jobs have
-    ended. `_jobs` are the Jobs on record, `_gone` the uids of those that do not exist any more, and
-    `_refusals` why others could not be created.
+    ended. `_jobs` are the Jobs on record, `_deleted_uids` the uids of those that do not exist any
+    more, and `_refusals` why others could not be created.
     """
 
     cluster: Cluster
@@ -105,7 +105,7 @@ class Reconciler:
     _settled: set[str] = field(default_factory=set)
     _jobs: dict[str, ClusterJob] = field(default_factory=dict)
     _refusals: dict[str, Placement] = field(default_factory=dict)
-    _gone: set[str] = field(default_factory=set)
+    _deleted_uids: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self._queue.measure(self.tracker.metrics, "jobs")
@@ -138,10 +138,10 @@ class Reconciler:
 
     def placement_of(self, job: str) -> Placement | None:
         """Return where a job stands that does not run; None if nothing is known yet."""
-        found, record = None, self._jobs.get(job)
+        placement, record = None, self._jobs.get(job)
         if record is not None:
-            found = find_placement(record, self.pod_of(job), self.objects, self.groups)
-        return found or self._refusals.get(job)
+            placement = find_placement(record, self.pod_of(job), self.objects, self.groups)
+        return placement or self._refusals.get(job)
 
     async def job_uid(self, job: str) -> str | None:
         """Return the uid of the Job on record.
@@ -233,7 +233,7 @@ class Reconciler:
             self._jobs[name] = job
         record = self.objects.record_of(job) if job else None
         pods = self.objects.pods_of(job) if job else ()
-        seen = Seen(
+        observation = JobObservation(
             cancelled=files.cancelled,
             waited=self._wait_times.ending_of(pods, {a.pod for a in files.attempts}),
             stop=(files.stop.reason, files.stop.message) if files.stop else None,
@@ -242,16 +242,16 @@ class Reconciler:
             pods=pods,
             attempts=files.attempts,
         )
-        self.tracker.see(name, tracked_job(files, seen, self.placement_of(name)))
-        if seen.has_ended:
-            await self._tidy(name, files, seen)
+        self.tracker.see(name, tracked_job(files, observation, self.placement_of(name)))
+        if observation.has_ended:
+            await self._tidy(name, files, observation)
             return
         if job is not None and record is None and not await self._is_gone(job):
             self._queue.add_after(name, STALE_WATCH_INTERVAL)
             return
-        for each, seconds in self.objects.moments(pods):  # no event tells of them
-            self._queue.add_after(each, seconds)
-        step = next_step(seen)
+        for job_name, seconds in self.objects.moments(pods):  # no event tells of them
+            self._queue.add_after(job_name, seconds)
+        step = next_step(observation)
         if not isinstance(step, Wait):
             await self._take(step, name, files)
 
@@ -262,11 +262,11 @@ class Reconciler:
 
     async def _is_gone(self, job: ClusterJob) -> bool:
         """Tell whether a Job of which the watch tells nothing is gone: the watch may be behind."""
-        if job.uid not in self._gone:
+        if job.uid not in self._deleted_uids:
             record = await self.cluster.find_job(job.namespace, job.name)
             if record is None or record.uid != job.uid:
-                self._gone.add(job.uid)
-        return job.uid in self._gone
+                self._deleted_uids.add(job.uid)
+        return job.uid in self._deleted_uids
 
     async def _adopt(self, name: str, files: JobFiles) -> ClusterJob | None:
         """Record a Job that was created just before the controller ended, if there is one."""
@@ -356,26 +356,27 @@ class Reconciler:
         message = "The namespace has a Job of this name that is not ours: submit again."
         self.folds.start(name, EndAttempt(len(files.attempts) + 1, "BackendError", message))
 
-    async def _tidy(self, name: str, files: JobFiles, seen: Seen) -> None:
+    async def _tidy(self, name: str, files: JobFiles, observation: JobObservation) -> None:
         """Delete the Job of a job that has ended, in time, and a directory that is not wanted."""
         self._settled.add(name)
-        for attempt in seen.attempts:
+        for attempt in observation.attempts:
             self.kernels.learn(files.request, files.origin, attempt.status)
         self.on_ended(name)
         self.exchange.forget_request(name)
         self._refusals.pop(name, None)
-        if seen.job is not None and seen.record is None:
-            self._gone.discard(seen.job.uid)
-            self.objects.forget(seen.job)
-            self._wait_times.forget(seen.pods)
+        job, record = observation.job, observation.record
+        if job is not None and record is None:
+            self._deleted_uids.discard(job.uid)
+            self.objects.forget(job)
+            self._wait_times.forget(observation.pods)
         if files.deleted:
-            await self._remove(name, seen.job or await find_job(self.cluster, name, files))
-        elif seen.job is not None and seen.record is not None and files.ended_at is not None:
-            retention = JOB_KEPT if seen.record.finished else STRAY_KEPT
+            await self._remove(name, job or await find_job(self.cluster, name, files))
+        elif job is not None and record is not None and files.ended_at is not None:
+            retention = JOB_KEPT if record.finished else STRAY_KEPT
             # The pod wrote when it ended: it cannot have its Job kept for longer.
             remaining = min(retention, files.ended_at + retention - time.time())
             if remaining <= 0:
-                await self.cluster.delete_job(seen.job)
+                await self.cluster.delete_job(job)
             else:
                 self._queue.add_after(name, remaining)
 
@@ -393,6 +394,6 @@ class Reconciler:
         self._refusals.pop(name, None)
         self.tracker.forget(name)
         if (job := self._jobs.pop(name, None)) is not None:
-            self._gone.discard(job.uid)
+            self._deleted_uids.discard(job.uid)
             self._wait_times.forget(self.objects.pods_of(job))
             self.objects.forget(job)

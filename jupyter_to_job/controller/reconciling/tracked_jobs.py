@@ -7,20 +7,22 @@ from dataclasses import replace
 from ...domain.state import AttemptStatus, Placement, compute_state
 from ..job_tracker import TrackedJob
 from .job_files import JobFiles
-from .next_step import Seen, SeenAttempt
+from .next_step import AttemptObservation, JobObservation
 
 
-def tracked_job(files: JobFiles, seen: Seen, placement: Placement | None) -> TrackedJob:
+def tracked_job(
+    files: JobFiles, observation: JobObservation, placement: Placement | None
+) -> TrackedJob:
     """Return how a job stands. It runs from the moment when its container does.
 
     Readers say so from the first cell on; that moment is in the journal, which is not read here.
     """
-    statuses = tuple(_status_of(attempt, seen) for attempt in files.attempts)
+    statuses = tuple(_status_of(attempt, observation) for attempt in files.attempts)
     cancelled_at = "" if files.cancelled else None
     status = compute_state(statuses, placement or Placement(), cancelled_at)
     return TrackedJob(
         request=files.request,
-        job=seen.job,
+        cluster_job=observation.job,
         state=status.state,
         reason=status.reason,
         delivery=files.delivery,
@@ -29,7 +31,7 @@ def tracked_job(files: JobFiles, seen: Seen, placement: Placement | None) -> Tra
     )
 
 
-def _status_of(attempt: SeenAttempt, seen: Seen) -> AttemptStatus:
-    pod = seen.pod_of(attempt)
+def _status_of(attempt: AttemptObservation, observation: JobObservation) -> AttemptStatus:
+    pod = observation.pod_of(attempt)
     is_running = attempt.status.running or (pod is not None and pod.begun)
     return replace(attempt.status, running=is_running)

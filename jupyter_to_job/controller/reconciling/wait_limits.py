@@ -61,19 +61,19 @@ def limit_of(pod: PodRecord, limits: WaitLimits, *, is_claimed: bool) -> Limit |
         return None
     reason = waiting_reason(pod)
     if not pod.scheduled:
-        name, seconds, what = "unschedulable", limits.unschedulable, "No node took the pod"
+        name, seconds, problem = "unschedulable", limits.unschedulable, "No node took the pod"
     elif reason == "ImageUnavailable":
-        name, seconds, what = "image", limits.image, "The image cannot be pulled"
+        name, seconds, problem = "image", limits.image, "The image cannot be pulled"
     elif reason is not None:
-        name, seconds, what = "container", limits.container, "The container cannot be created"
+        name, seconds, problem = "container", limits.container, "The container cannot be created"
     else:
         seconds = 0 if is_claimed else limits.agent
-        name, what = "agent", "The job's agent did not begin"
+        name, problem = "agent", "The job's agent did not begin"
     if not seconds:
         return None
     reason = reason or ("BackendError" if pod.scheduled else "Unschedulable")
     details = f": {pod.waiting_message}" if pod.waiting_message else "."
-    return Limit(name, seconds, (reason, f"{what} within {format_duration(seconds)}{details}"))
+    return Limit(name, seconds, (reason, f"{problem} within {format_duration(seconds)}{details}"))
 
 
 class WaitTimes:
