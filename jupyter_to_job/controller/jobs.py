@@ -195,7 +195,7 @@ class GatewayJobs(JobService):
 
     def _place_run(self, choice: Choice, source: Path) -> RunPlace:
         plan = self._plan_mounts(choice, source)
-        return RunPlace(plan.isolated, plan.paths, tuple(map(str, plan.left)))
+        return RunPlace(plan.isolated, plan.paths, tuple(map(str, plan.left_behind)))
 
     def rerun(self, name: str, changes: Changes, transfer: Transfer | None = None) -> Job:
         """See the port. Raises Conflict if the notebook came from another workspace."""

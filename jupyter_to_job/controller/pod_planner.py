@@ -61,7 +61,7 @@ class PodPlanner:
             nodes,
             is_autoscaled=choice.device.autoscaled,
             has_shared_memory=choice.flavor.shm is not None,
-            taken=mount_paths(patch),
+            patch_paths=mount_paths(patch),
         )
 
     def lack(self, choice: Choice, origin: Manifest) -> Lack | None:

@@ -220,12 +220,12 @@ def too_large_notebook(max_size: int) -> TooLarge:
     )
 
 
-def no_room(what: str, error: OSError) -> Unavailable:
-    """Return the error for a temporary file that cannot be written; `what` begins the message."""
+def no_room(problem: str, error: OSError) -> Unavailable:
+    """Return the error for a temporary file that cannot be written; `problem` begins its text."""
     import tempfile  # every command imports this module, and few need this
 
     hint = f"Make space in {tempfile.gettempdir()}, then try again."
-    return Unavailable(f"{what}: {error.strerror or error}.", hint)
+    return Unavailable(f"{problem}: {error.strerror or error}.", hint)
 
 
 class Damaged(JobsError):

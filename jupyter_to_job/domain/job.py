@@ -225,7 +225,7 @@ class Job:
         document["left_behind"] = list(self.left_behind)
         if self.events is not None:
             document["events"] = [dict(vars(event)) for event in self.events]
-        document["notifications"] = [dict(vars(told)) for told in self.notifications]
+        document["notifications"] = [dict(vars(n)) for n in self.notifications]
         document["progress"] = dict(vars(self.progress))
         if self.asked is not None:
             document["asked"] = {**vars(self.asked), "inputs": list(self.asked.inputs)}

@@ -48,11 +48,11 @@ class AttemptStatus:
 class Placement:
     """A backend's view of a job that does not run: its place in the queue, why it waits.
 
-    `held`: a run of it was stopped, and the next one cannot begin.
+    `interrupted`: a run of it was stopped, and the next one cannot begin.
     """
 
     starting: bool = False
-    held: bool = False
+    interrupted: bool = False
     position: int | None = None
     reason: str | None = None
     message: str | None = None
@@ -100,7 +100,7 @@ def compute_state(
         return _ended(deciding.ended, cancelled_at)
     counted = (attempt for attempt in attempts if attempt.counts)
     latest = max(counted, key=lambda a: a.number, default=None)
-    if latest is None or (latest.alive and placement.held):
+    if latest is None or (latest.alive and placement.interrupted):
         state = State.STARTING if placement.starting else State.QUEUED
         return JobStatus(state, placement.reason, placement.message, placement.position)
     if latest.alive:

@@ -198,7 +198,7 @@ def test_what_a_user_is_told_before_a_submission(changes: dict[str, Any], codes:
 def test_volumes_that_a_user_may_miss_are_told() -> None:
     left = (LeftMount("/home", "its claim is gone."), LeftMount("/tmp", "x.", is_told=False))
     origin = {**ORIGIN, "image_pinned": True, "env_dropped": []}
-    (problem,) = dev_pod_problems(DevPod("ada", origin), CHOICE, MountPlan(left=left))
+    (problem,) = dev_pod_problems(DevPod("ada", origin), CHOICE, MountPlan(left_behind=left))
     assert (problem.code, problem.blocking) == ("volume_left", False)
     assert problem.message == "/home stays behind: its claim is gone."
 

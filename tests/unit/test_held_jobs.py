@@ -72,7 +72,9 @@ def test_a_stopped_run_whose_next_pod_is_refused_does_not_run(tmp_path: Path) ->
         life.cluster.refusal_records[NAMESPACE, job.uid] = refusal  # of a time before this pod
         life.cluster.refusal_records.watch()
         assert state_of(life)[0] is State.RUNNING
-        life.cluster.refusal_records[NAMESPACE, job.uid] = replace(refusal, last=pod.created + 1)
+        life.cluster.refusal_records[NAMESPACE, job.uid] = replace(
+            refusal, last_time=pod.created + 1
+        )
         life.cluster.refusal_records.watch()
         assert state_of(life) == (State.QUEUED, "QuotaExceeded")
         life.cluster.pod_records[NAMESPACE, "pod-2"] = replace(

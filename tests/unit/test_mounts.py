@@ -20,7 +20,7 @@ def test_a_volume_comes_along_or_stays_behind_with_a_reason(name: str) -> None:
     plan = case.plan()
 
     assert (HOME in plan.paths, plan.isolated) == (case.mounted, case.isolated)
-    reasons = {left.path: left for left in plan.left}
+    reasons = {left.path: left for left in plan.left_behind}
     assert (HOME in reasons) != case.mounted
     if not case.mounted:
         assert case.why in reasons[HOME].why
@@ -94,7 +94,7 @@ def test_nothing_hides_the_jobs_own_files(path: str) -> None:
     origin = {"node": None, "mounts": [mount(path, ("ReadWriteMany",))]}
     plan = plan_mounts(origin, "/home", None, has_shared_memory=True)
     assert plan.paths == ()
-    assert "files of its own" in plan.left[0].why
+    assert "files of its own" in plan.left_behind[0].why
 
 
 def test_a_pod_without_a_node_has_no_claim_of_one() -> None:

@@ -173,12 +173,12 @@ def pinned(spec: Manifest, node: str) -> Manifest:
 
     A claim of one node is mounted there, and a node that comes later may have the device, too.
     """
-    here = {"key": "metadata.name", "operator": "In", "values": [node]}
+    requirement = {"key": "metadata.name", "operator": "In", "values": [node]}
     affinity = spec.get("affinity") or {}
     of_nodes = affinity.get("nodeAffinity") or {}
     required = of_nodes.get(REQUIRED) or {}
     terms = [
-        {**term, "matchFields": [*term.get("matchFields", []), here]}
+        {**term, "matchFields": [*term.get("matchFields", []), requirement]}
         for term in required.get("nodeSelectorTerms") or [{}]
     ]
     required = {**required, "nodeSelectorTerms": terms}

@@ -51,7 +51,7 @@ class MountPlan:
     """
 
     mounts: tuple[Manifest, ...] = ()
-    left: tuple[LeftMount, ...] = ()
+    left_behind: tuple[LeftMount, ...] = ()
     isolated: bool = True
 
     @property
@@ -67,14 +67,14 @@ def plan_mounts(
     *,
     is_autoscaled: bool = False,
     has_shared_memory: bool = False,
-    taken: Collection[str] = (),
+    patch_paths: Collection[str] = (),
 ) -> MountPlan:
     """Return what a job's pod mounts of the dev pod that `origin` (origin.json) describes.
 
     `folder` is the notebook's. `device_nodes` are the nodes that have the job's device, None where
     nodes are not known. `is_autoscaled`: a node may be added that has it, and that cannot have a
-    claim of the dev pod's node. `has_shared_memory`: the flavor sizes /dev/shm itself. `taken` are
-    the places at which the administrator's patch mounts something.
+    claim of the dev pod's node. `has_shared_memory`: the flavor sizes /dev/shm itself.
+    `patch_paths` are the places at which the administrator's patch mounts something.
     """
     node = origin.get("node")
     is_only_node = device_nodes is not None and {n.name for n in device_nodes} == {node}
@@ -82,22 +82,22 @@ def plan_mounts(
     if is_autoscaled:
         elsewhere = _MAY_BE_ADDED
     mounted: list[Manifest] = []
-    left: list[LeftMount] = []
+    left_behind: list[LeftMount] = []
     for mount in origin.get("mounts") or []:
         why = _why_not(mount, elsewhere, has_shared_memory=has_shared_memory)
-        if mount["path"] in taken:
-            why = _TAKEN
+        if mount["path"] in patch_paths:
+            why = _MOUNTED_BY_PATCH
         if why is None:
             mounted.append(mount)
         else:
-            left.append(LeftMount(mount["path"], why, _is_told(mount)))
+            left_behind.append(LeftMount(mount["path"], why, _is_told(mount)))
     under = mount_of(origin, folder)
     is_isolated = under not in mounted
     if under is not None and not is_isolated:
-        hiding = [p for p in taken if _is_below(folder, p) and _is_below(p, under["path"])]
-        left += [LeftMount(path, _TAKEN) for path in hiding]
+        hiding = [p for p in patch_paths if _is_below(folder, p) and _is_below(p, under["path"])]
+        left_behind += [LeftMount(path, _MOUNTED_BY_PATCH) for path in hiding]
         is_isolated = bool(hiding)
-    return MountPlan(tuple(mounted), tuple(left), is_isolated)
+    return MountPlan(tuple(mounted), tuple(left_behind), is_isolated)
 
 
 def _why_not(mount: Manifest, elsewhere: str | None, *, has_shared_memory: bool) -> str | None:
@@ -120,7 +120,7 @@ def _why_not(mount: Manifest, elsewhere: str | None, *, has_shared_memory: bool)
 
 _MAY_BE_ELSEWHERE = "jobs with this device may run on another one"
 _MAY_BE_ADDED = "a node may be added for jobs with this device"
-_TAKEN = "the administrator mounts something of their own here."
+_MOUNTED_BY_PATCH = "the administrator mounts something of their own here."
 _WHY = {
     "emptyDir": "it belongs to this pod, and is empty in every other one.",
     "ephemeral": "its claim belongs to this pod, and goes with it.",
@@ -176,8 +176,8 @@ def _is_token(mount: Manifest) -> bool:
 def mount_of(origin: Manifest, path: str) -> Manifest | None:
     """Return the mount that a path is on: the deepest one. None: the image's own files."""
     path = absolute(path)
-    found = [m for m in origin.get("mounts") or [] if _is_below(path, m["path"])]
-    return max(found, key=lambda mount: len(mount["path"]), default=None)
+    mounts = [m for m in origin.get("mounts") or [] if _is_below(path, m["path"])]
+    return max(mounts, key=lambda mount: len(mount["path"]), default=None)
 
 
 def absolute(path: str) -> str:

@@ -66,7 +66,7 @@ class ContainerEnd:
 class RefusalRecord:
     """An event of a Job whose pod was refused, as by a quota: why.
 
-    `uid` is the event's. `last` is when it happened last, in unix time.
+    `uid` is the event's. `last_time` is when it happened last, in unix time.
     """
 
     namespace: str
@@ -74,7 +74,7 @@ class RefusalRecord:
     uid: str
     job_uid: str
     message: str
-    last: float = 0.0
+    last_time: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -179,7 +179,7 @@ def pod_record(document: Manifest) -> PodRecord:
         waiting=waiting.get("reason", ""),
         waiting_message=waiting.get("message", ""),
         ended=_ended(ended) if ended else None,
-        has_foreign_containers=any("running" in other.get("state", {}) for other in others),
+        has_foreign_containers=any("running" in c.get("state", {}) for c in others),
     )
 
 
@@ -192,7 +192,7 @@ def refusal_record(document: Manifest) -> RefusalRecord:
         uid=metadata["uid"],
         job_uid=job.get("uid", ""),
         message=document.get("message", ""),
-        last=_last_time(document).timestamp(),
+        last_time=_last_time(document).timestamp(),
     )
 
 

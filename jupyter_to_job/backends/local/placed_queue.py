@@ -19,7 +19,7 @@ from .capacity import admit
 from .queue import demand_of, in_queue_order
 from .slots import SlotReport, is_group_full
 
-_FIRST = (-1_000_000, "")
+_LOWEST_KEY = (-1_000_000, "")
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class PlacedQueue:
     waiting: Mapping[str, Request]
     placements: Mapping[str, Placement]
     positions: Mapping[str, int]
-    last_key: tuple[int, str] = _FIRST
+    last_key: tuple[int, str] = _LOWEST_KEY
 
     @classmethod
     def of(

@@ -54,7 +54,7 @@ def dev_pod_problems(caller: DevPod, choice: Choice, plan: MountPlan) -> Iterato
             " or ask the administrator to let it along."
         )
         yield Problem("variables_dropped", message, hint, blocking=False)
-    for mount in plan.left:
+    for mount in plan.left_behind:
         if mount.is_told:
             yield Problem("volume_left", f"{mount}", _ADVICE, blocking=False)
 

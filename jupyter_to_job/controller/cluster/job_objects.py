@@ -142,7 +142,7 @@ class JobObjects:
     def refusal_of(self, job: ClusterJob, since: float = 0.0) -> str | None:
         """Return why no pod of a Job can be created, as its events say since a unix time."""
         record = self._refusals.get(job.namespace, job.uid)
-        return record.message if record is not None and record.last >= since else None
+        return record.message if record is not None and record.last_time >= since else None
 
     def pods_of(self, job: ClusterJob) -> tuple[PodRecord, ...]:
         """Return all pods that a Job is known to have made, the oldest first."""

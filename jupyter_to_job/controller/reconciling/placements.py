@@ -24,7 +24,7 @@ def find_placement(
     waits = _without_pod(job, pod, objects, groups)
     if pod is None:
         return waits
-    return placement_of(pod) if waits is None else replace(waits, held=True)
+    return placement_of(pod) if waits is None else replace(waits, interrupted=True)
 
 
 def _without_pod(
