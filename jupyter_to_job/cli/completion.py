@@ -55,8 +55,8 @@ def find_parameters(
             descriptions = _of_notebooks(arguments)
         else:
             descriptions = _of_job(arguments, context.params["group"], with_source=not of_job_only)
-    given = [*context.params["parsed_parameters"], *context.params["text_parameters"]]
-    for name, _ in () if of_job_only else given:
+    parameters = [*context.params["parsed_parameters"], *context.params["text_parameters"]]
+    for name, _ in () if of_job_only else parameters:
         descriptions.pop(name, None)
     return _items(descriptions, incomplete)
 

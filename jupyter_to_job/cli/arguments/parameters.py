@@ -80,8 +80,8 @@ def _yaml(data: bytes, file: Path) -> Any:
         """Leaves a date as it was written, as papermill does."""
 
         yaml_implicit_resolvers = {  # noqa: RUF012 - as in its base
-            first: [(tag, pattern) for tag, pattern in resolvers if tag != _TIMESTAMP]
-            for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+            character: [(tag, pattern) for tag, pattern in resolvers if tag != _TIMESTAMP]
+            for character, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
         }
 
     try:

@@ -29,8 +29,8 @@ def build_submissions(
         _check_output(output, is_batch=selected.is_batch)
     group = options["group"]
     if sweep is not None and group is None:
-        first = selected.sources[0]
-        notebook = str(first.root / first.path)
+        first_source = selected.sources[0]
+        notebook = str(first_source.root / first_source.path)
         group = group_name(notebook, options["idempotency_key"], options["name"])
     check_group(group, options["group_limit"])
     common = {

@@ -85,24 +85,24 @@ class SubmitWarnings:
                     output.print_note(note)
 
 
-def _notes(argument: str, found: Preflight, job: Job | None) -> Iterator[str]:
+def _notes(argument: str, preflight: Preflight, job: Job | None) -> Iterator[str]:
     """Yield what is worth knowing of a notebook that was submitted, as `job` if it was taken."""
-    for problem in found.problems:
+    for problem in preflight.problems:
         if problem.code == "unknown_parameter":
             yield f"Warning: {argument}: {problem.message} {problem.hint}"
-    if found.image is None:  # the run sees what is here
+    if preflight.image is None:  # the run sees what is here
         return
     if job is not None:
         yield _place(job)
-    for problem in found.problems:
+    for problem in preflight.problems:
         # A quota that has no room just now may be full of this very job.
         if problem.code in _CODES_OF_CLUSTERS and (
             problem.code != "over_quota" or problem.blocking
         ):
             yield f"Warning: {problem.message} {problem.hint}"
-    sent = {item.path for item in found.inputs}
-    missing = [item.path for item in found.suggested if item.path not in sent]
-    if (job or found).isolated and missing:
+    sent = {item.path for item in preflight.inputs}
+    missing = [item.path for item in preflight.suggested if item.path not in sent]
+    if (job or preflight).isolated and missing:
         names = ", ".join(missing[:MAX_SUGGESTIONS])
         more = f" and {len(missing) - MAX_SUGGESTIONS} more" * (len(missing) > MAX_SUGGESTIONS)
         yield f"Warning: {argument}: it seems to need {names}{more}: send them with --input."
@@ -110,10 +110,10 @@ def _notes(argument: str, found: Preflight, job: Job | None) -> Iterator[str]:
 
 def _place(job: Job) -> str:
     """Return where a job works on a cluster, and what it sees of the user's files."""
-    seen = f" It sees as you do here: {', '.join(job.mounts)}." if job.mounts else ""
+    mounts_text = f" It sees as you do here: {', '.join(job.mounts)}." if job.mounts else ""
     if job.isolated:
-        return f"Isolated: it works in a scratch folder, with the files that are sent.{seen}"
-    return f"It works in the notebook's own folder.{seen}"
+        return f"Isolated: it works in a scratch folder, with the files that are sent.{mounts_text}"
+    return f"It works in the notebook's own folder.{mounts_text}"
 
 
 def _print_inputs(root: Path, patterns: tuple[str, ...]) -> None:

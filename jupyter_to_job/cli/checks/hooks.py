@@ -79,15 +79,15 @@ def _given_up(root: Path) -> Iterator[CheckResult]:
 
     exchange = FileExchange(root)
     since = times.rfc3339(datetime.now(timezone.utc) - GIVEN_UP_FOR)
-    found = sorted(_notifications(exchange, since), key=lambda f: f[1].time, reverse=True)
-    for name, told in found[:_MAX_TOLD]:
-        event = told.event.replace("_", " ")
+    notifications = sorted(_notifications(exchange, since), key=lambda f: f[1].time, reverse=True)
+    for name, notification in notifications[:_MAX_TOLD]:
+        event = notification.event.replace("_", " ")
+        text = f"{name}: {notification.hook} was not told: {event}. {notification.message or ''}"
         yield warning(
-            f"{name}: {told.hook} was not told: {event}. {told.message or ''}".rstrip(),
-            "Mend the hook, and try it with `jupyter-to-job doctor --notify`.",
+            text.rstrip(), "Mend the hook, and try it with `jupyter-to-job doctor --notify`."
         )
-    if len(found) > _MAX_TOLD:
-        more = formats.plural(len(found) - _MAX_TOLD, "notification")
+    if len(notifications) > _MAX_TOLD:
+        more = formats.plural(len(notifications) - _MAX_TOLD, "notification")
         yield warning(f"{more} more were given up.", "`jupyter-to-job show` tells those of a job.")
 
 
@@ -101,6 +101,6 @@ def _notifications(exchange: FileExchange, since: str) -> Iterator[tuple[str, Ho
             record = exchange.record(name, layout.NOTIFICATIONS, NotificationsRecord)
         except JobsError:  # removed just now, or damaged: `jobs` tells
             continue
-        for told in record.notifications if record is not None else ():
-            if told.state == GIVEN_UP and told.time >= since:
-                yield name, told
+        for notification in record.notifications if record is not None else ():
+            if notification.state == GIVEN_UP and notification.time >= since:
+                yield name, notification

@@ -51,11 +51,11 @@ def clean_command(
 
     service, workspace = session.connect(), open_workspace(session.settings(), session.workspace())
     seconds = 0 if older_than.strip() == "0" else parse_duration(older_than)
-    known = all_jobs(service)
-    old_results = find_old_results(known, workspace, seconds, keep)
+    existing_jobs = all_jobs(service)
+    old_results = find_old_results(existing_jobs, workspace, seconds, keep)
     if jobs or group is not None:
         names = set(selection.select_names(service, jobs, group))
-        for name in sorted(names - {job.name for job in known}):
+        for name in sorted(names - {job.name for job in existing_jobs}):
             session.with_name_hint(service, name, service.get)  # there is none, says the error
         old_results = [old for old in old_results if old.job.name in names]
     if not old_results:

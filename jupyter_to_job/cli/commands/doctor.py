@@ -54,7 +54,11 @@ def doctor_command(
     """
     if fix and as_json and not yes:
         raise click.UsageError("With --json nobody can be asked: add --yes.")
-    _require_one_side(cluster, here=fix or yes or notify, there=bool(namespace or context))
+    _require_one_side(
+        cluster,
+        has_local_options=fix or yes or notify,
+        has_cluster_options=bool(namespace or context),
+    )
     checks, timeout = _checks(notify=notify), CHECK_TIMEOUT
     if cluster:
         checks, timeout = _cluster_checks(namespace, context)
@@ -78,11 +82,11 @@ def doctor_command(
     ctx.exit(1 if problems else 0)
 
 
-def _require_one_side(cluster: bool, *, here: bool, there: bool) -> None:
+def _require_one_side(cluster: bool, *, has_local_options: bool, has_cluster_options: bool) -> None:
     """Raise UsageError for options of this machine with --cluster, and for the others without."""
-    if cluster and here:
+    if cluster and has_local_options:
         raise click.UsageError("--fix and --notify are for this machine: leave out --cluster.")
-    if there and not cluster:
+    if has_cluster_options and not cluster:
         raise click.UsageError("--namespace and --context are for --cluster.")
 
 

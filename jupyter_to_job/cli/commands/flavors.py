@@ -119,8 +119,8 @@ def _print_catalog(catalog: dict[str, Any]) -> None:
     for name, device in devices.items():
         if device.get("same_as"):  # an older controller does not say it
             twins.setdefault(device["same_as"], []).append(name)
-    for first, names in twins.items():
-        click.echo(f"The same cards here: {', '.join([first, *names])}.")
+    for device_name, names in twins.items():
+        click.echo(f"The same cards here: {', '.join([device_name, *names])}.")
 
 
 def _column(title: str, texts: list[str], drop: int = 0, min_width: int | None = None) -> Column:

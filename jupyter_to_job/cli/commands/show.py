@@ -122,11 +122,14 @@ def _usage(job: Job) -> Iterator[Row]:
 
 
 def _notifications(job: Job) -> Iterator[Row]:
-    for told in job.notifications:
-        text = f"{told.event.replace('_', ' ')}: {told.state.replace('_', ' ')}"
-        tries = f" after {told.tries} tries" if told.tries > 1 else ""
-        why = f". {told.message}" if told.message else ""
-        yield output.plain(told.hook), f"{text}{tries}, {formats.ago(told.time)}{why}"
+    for notification in job.notifications:
+        text = f"{notification.event.replace('_', ' ')}: {notification.state.replace('_', ' ')}"
+        tries = f" after {notification.tries} tries" if notification.tries > 1 else ""
+        why = f". {notification.message}" if notification.message else ""
+        yield (
+            output.plain(notification.hook),
+            f"{text}{tries}, {formats.ago(notification.time)}{why}",
+        )
 
 
 def _events(job: Job) -> Iterator[Row]:

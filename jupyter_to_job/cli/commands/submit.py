@@ -193,11 +193,11 @@ def _check_choice(source: Source, submission: Submission, runs: Sequence[Run]) -
     """Refuse a flavor or device that does not exist once, instead of for each notebook."""
     flavors = dict.fromkeys([submission.flavor, *(run.flavor for run in runs)])
     devices = dict.fromkeys([submission.device, *(run.device for run in runs)])
-    wanted = [("flavor", name) for name in flavors] + [("device", name) for name in devices]
-    if all(name is None for _, name in wanted):
+    choices = [("flavor", name) for name in flavors] + [("device", name) for name in devices]
+    if all(name is None for _, name in choices):
         return
     catalog = session.connect(source.root).flavors()
-    for kind, name in wanted:
+    for kind, name in choices:
         names = catalog[f"{kind}s"]
         if name is not None and name not in names:
             raise BadInput(f"There is no {kind} {name!r}.", did_you_mean(name, names))

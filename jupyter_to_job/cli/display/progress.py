@@ -81,7 +81,7 @@ class ProgressBars:
 
     def remove(self, name: str) -> None:
         """Show a job no more."""
-        self._jobs = {shown: job for shown, job in self._jobs.items() if shown != name}
+        self._jobs = {key: job for key, job in self._jobs.items() if key != name}
 
     def _render(self) -> RenderableType:
         from rich.console import Group

@@ -63,12 +63,12 @@ def _queues(api: ClusterApi, catalog: Catalog) -> Iterator[CheckResult]:
     if not having:
         return
     groups = {group["name"] for group in api.get("/apis")["groups"]}
-    what = f"{formats.plural(len(having), 'flavor')} with a queue ({', '.join(having)})"
+    flavors = f"{formats.plural(len(having), 'flavor')} with a queue ({', '.join(having)})"
     if KUEUE in groups:
-        yield ok(f"Kueue is installed, for {what}")
+        yield ok(f"Kueue is installed, for {flavors}")
     else:
         yield problem(
-            f"Kueue is not installed, and there is {what}: such jobs are refused.",
+            f"Kueue is not installed, and there is {flavors}: such jobs are refused.",
             "Install Kueue, or take `queue` out of these flavors.",
         )
 

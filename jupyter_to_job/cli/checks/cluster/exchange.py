@@ -108,9 +108,9 @@ def _volume_stats(api: ClusterApi, installation: Installation, claim: str) -> di
         return None
     pod = pods[-1]
     path = f"/api/v1/nodes/{pod['spec']['nodeName']}/proxy/stats/summary"
-    for found in api.get(path).get("pods") or ():
-        if found["podRef"]["uid"] == pod["metadata"]["uid"]:
-            for volume in found.get("volume") or ():
+    for pod_stats in api.get(path).get("pods") or ():
+        if pod_stats["podRef"]["uid"] == pod["metadata"]["uid"]:
+            for volume in pod_stats.get("volume") or ():
                 if (volume.get("pvcRef") or {}).get("name") == claim and "capacityBytes" in volume:
                     return dict(volume)
     return None

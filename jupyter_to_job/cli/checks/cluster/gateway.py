@@ -65,8 +65,8 @@ def _has_ended(api: ClusterApi, path: str, container: str) -> bool:
     while time.monotonic() < over:
         status = api.get(path).get("status", {})
         containers = {c["name"]: c for c in status.get("containerStatuses") or ()}
-        own = containers.get(container, {}).get("state", {})
-        if "terminated" in own or status.get("phase") in _ENDED:
+        state = containers.get(container, {}).get("state", {})
+        if "terminated" in state or status.get("phase") in _ENDED:
             return True
         time.sleep(_INTERVAL)
     return False

@@ -87,8 +87,10 @@ class Installation:
             if name != EVERYWHERE and self.has_namespace(name):
                 return name
         if EVERYWHERE in self.namespaces:
-            for found in self.api.items("/api/v1/namespaces", labelSelector=_selector(DEV_PODS)):
-                return str(found["metadata"]["name"])
+            for namespace in self.api.items(
+                "/api/v1/namespaces", labelSelector=_selector(DEV_PODS)
+            ):
+                return str(namespace["metadata"]["name"])
         return self.namespace
 
     def has_namespace(self, name: str) -> bool:

@@ -85,24 +85,24 @@ def _outside(
     selectors = [
         (spec.get("matchResources") or {}).get("namespaceSelector") or {} for spec in bindings
     ]
-    wanted = [selector.get("matchLabels") or {} for selector in selectors]
+    label_sets = [selector.get("matchLabels") or {} for selector in selectors]
     missing = []
     for name in installation.namespaces:
-        if name != EVERYWHERE and not any(_has(api, name, labels) for labels in wanted):
+        if name != EVERYWHERE and not any(_has(api, name, labels) for labels in label_sets):
             missing.append(name)
     if not missing:
         return None
-    labels = " ".join(f"{key}={value}" for key, value in wanted[0].items())
+    labels = " ".join(f"{key}={value}" for key, value in label_sets[0].items())
     fix = f"kubectl label --overwrite namespace {' '.join(missing)} {labels}"
     return f"{NO_DEVICES.name} does not reach {', '.join(missing)}", fix
 
 
 def _has(api: ClusterApi, namespace: str, labels: dict[str, str]) -> bool:
     try:
-        found = api.get(f"/api/v1/namespaces/{namespace}")["metadata"].get("labels") or {}
+        metadata = api.get(f"/api/v1/namespaces/{namespace}")["metadata"]
     except NotFound:
         return True  # which is told elsewhere
-    return labels.items() <= found.items()
+    return labels.items() <= (metadata.get("labels") or {}).items()
 
 
 def _trial(api: ClusterApi, installation: Installation) -> Iterator[CheckResult]:
