@@ -56,11 +56,11 @@ def host_rule(exchange: Path) -> Callable[[Request], bool]:
 
     A host is not silent while its notifier works, which outlives an idle dispatcher.
     """
-    watch, here = HostWatch(exchange), this_host()
+    watch, own_host = HostWatch(exchange), this_host()
 
     def is_ours(request: Request) -> bool:
         host = request.environment.host
-        if host in ("", here):
+        if host in ("", own_host):
             return True
         return watch.status_of(host) is HostStatus.SILENT and not has_notifier(exchange, host)
 
@@ -87,8 +87,8 @@ class CurrentHooks:
             try:
                 self._hooks = load_hooks(paths)
             except BadInput as error:
-                kept = "the earlier ones count" if self._hooks else "nobody is told of jobs"
-                _log.error("hooks cannot be read, %s: %s", kept, error)
+                consequence = "the earlier ones count" if self._hooks else "nobody is told of jobs"
+                _log.error("hooks cannot be read, %s: %s", consequence, error)
         return self._hooks
 
 

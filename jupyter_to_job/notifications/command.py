@@ -48,8 +48,8 @@ def run_command(hook: Hook, message: HookMessage) -> None:
     if status is None:
         raise NotSent(f"It took longer than {hook.timeout} s, and was ended.", is_final=True)
     if status != 0:
-        said = f": {words[-1]}" if words else ""
-        message_text = f"It ended with exit status {status}{said}"
+        details = f": {words[-1]}" if words else ""
+        message_text = f"It ended with exit status {status}{details}"
         raise NotSent(message_text, is_final=status != _TRY_AGAIN)
 
 

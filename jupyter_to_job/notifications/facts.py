@@ -140,8 +140,8 @@ def _without_values(message: str | None, request: Request) -> str | None:
         if any(mark in form for mark in _MARKS):
             message = message.replace(form, _MASK)
     for mark in _MARKS:
-        *cut, rest = message.split(mark)
-        message = mark.join([*(_without_beginning(text, ordered) for text in cut), rest])
+        *cut, tail = message.split(mark)
+        message = mark.join([*(_without_beginning(text, ordered) for text in cut), tail])
     for form in longest_first:
         message = message.replace(form, _MASK)
     return message if len(message) <= MAX_MESSAGE else f"{message[: MAX_MESSAGE - 1]}…"

@@ -72,8 +72,8 @@ def _conditions(value: Any) -> Any:
             elif event in (WAITING, RUNNING):
                 conditions[event] = _seconds(limit)
             else:
-                known = ", ".join((*ENDS, f"{WAITING}: 30m", f"{RUNNING}: 2h"))
-                raise ValueError(f"{event!r} is no event. There are {known}")
+                events = ", ".join((*ENDS, f"{WAITING}: 30m", f"{RUNNING}: 2h"))
+                raise ValueError(f"{event!r} is no event. There are {events}")
     return conditions
 
 

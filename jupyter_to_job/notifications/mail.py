@@ -44,14 +44,14 @@ def send_mail(hook: Hook, message: HookMessage) -> None:
 
 def _mail(mail: Mail, message: HookMessage) -> EmailMessage:
     """Return the mail. Its Message-ID is the same for each try."""
-    made = EmailMessage(policy=SMTP)
-    made["Subject"] = message.title
-    made["From"] = mail.sender
-    made["To"] = ", ".join(mail.to)
-    made["Message-ID"] = f"<{message.id}@{mail.sender.rpartition('@')[2]}>"
-    made["Auto-Submitted"] = "auto-generated"  # vacation replies stay away
-    made.set_content(f"{message.text}\n")
-    return made
+    email = EmailMessage(policy=SMTP)
+    email["Subject"] = message.title
+    email["From"] = mail.sender
+    email["To"] = ", ".join(mail.to)
+    email["Message-ID"] = f"<{message.id}@{mail.sender.rpartition('@')[2]}>"
+    email["Auto-Submitted"] = "auto-generated"  # vacation replies stay away
+    email.set_content(f"{message.text}\n")
+    return email
 
 
 def _refused(recipients: dict[str, tuple[int, bytes]], *, is_sent: bool) -> NotSent:

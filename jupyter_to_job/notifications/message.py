@@ -121,9 +121,9 @@ def sample_message(hook: Hook) -> HookMessage:
 
 
 def _lines(job: JobFacts, *, with_message: bool) -> list[str]:
-    told = job.message if with_message else None
+    message = job.message if with_message else None
     rows = [
-        ("", ": ".join(text for text in (job.reason, told) if text)),
+        ("", ": ".join(text for text in (job.reason, message) if text)),
         ("Notebook: ", job.notebook),
         ("Group: ", job.group),
         ("On: ", f"{job.flavor}, {job.device}"),

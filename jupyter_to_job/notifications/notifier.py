@@ -261,10 +261,10 @@ class Notifier:
 
     def _give_up_removed(self, job: _Owed, hooks: HookList) -> None:
         """Give up what is pending for hooks that are not configured any more."""
-        known = {hook.name for hook in hooks}
+        names = {hook.name for hook in hooks}
         for notification in job.outbox.pending():
             key = notification.hook, notification.event
-            if notification.hook not in known and key not in job.under_way:
+            if notification.hook not in names and key not in job.under_way:
                 why = "There is no hook of this name any more."
                 job.due_at.pop(key, None)
                 job.outbox.write(replace(notification, state=GIVEN_UP, message=why))

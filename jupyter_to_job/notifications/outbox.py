@@ -38,8 +38,8 @@ class Outbox:
         record = None
         with contextlib.suppress(Damaged):  # it is written anew: better told twice than never
             record = self._exchange.record(self._job, layout.NOTIFICATIONS, NotificationsRecord)
-        known = record.notifications if record is not None else ()
-        self.notifications = {_key(notification): notification for notification in known}
+        notifications = record.notifications if record is not None else ()
+        self.notifications = {_key(notification): notification for notification in notifications}
 
     def pending(self) -> list[HookNotification]:
         """Return what is neither sent nor given up."""
@@ -48,7 +48,7 @@ class Outbox:
     def write(self, notification: HookNotification) -> None:
         """Record how a notification stands."""
         notifications = {**self.notifications, _key(notification): notification}
-        documents = [asdict(found) for found in notifications.values()]
+        documents = [asdict(n) for n in notifications.values()]
         self._exchange.write(self._job, layout.NOTIFICATIONS, {"notifications": documents})
         self.notifications = notifications
 

@@ -71,8 +71,8 @@ def _require_success(response: httpx.Response) -> None:
     if response.is_redirect:
         raise NotSent(f"It answered {status}: write the address it leads to.", is_final=True)
     is_final = status < 500 and status not in _RETRIED
-    after = response.headers.get("Retry-After", "")
-    retry_after = float(after) if after.isdecimal() and len(after) < 7 else None
+    header = response.headers.get("Retry-After", "")
+    retry_after = float(header) if header.isdecimal() and len(header) < 7 else None
     raise NotSent(f"It answered {status}.", is_final=is_final, retry_after=retry_after)
 
 
