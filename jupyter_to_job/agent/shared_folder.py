@@ -57,9 +57,9 @@ class SharedFolder:
         `originals` is the folder with the files that it began with. A run may create so many that
         their names do not fit in the agent's memory.
         """
-        before = dict(self._walk(originals))
+        original_statuses = dict(self._walk(originals))
         for name, status in self._walk(path, IGNORED_FOLDERS):
-            if name not in before or not is_same(status, before[name]):
+            if name not in original_statuses or not is_same(status, original_statuses[name]):
                 yield name, status.st_size
 
     def _walk(
@@ -105,6 +105,6 @@ def create_file(folder: int, path: str) -> BinaryIO:
     for depth, parent in enumerate(parents):
         with open_folder(folder, parents[:depth]) as above, contextlib.suppress(FileExistsError):
             os.mkdir(parent, 0o700, dir_fd=above)
-    with open_folder(folder, parents) as last:
+    with open_folder(folder, parents) as parent_folder:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        return os.fdopen(os.open(name, flags, 0o600, dir_fd=last), "wb")
+        return os.fdopen(os.open(name, flags, 0o600, dir_fd=parent_folder), "wb")

@@ -17,11 +17,11 @@ def answer_old_results(jobs: Jobs, request: ApiRequest, workspace: Workspace | N
     keep = request.integer("keep", KEEP)
     if keep < 0:
         raise BadInput("keep is 0 or more.")
-    found = find_old_results(all_jobs(jobs), _required(workspace), seconds, keep)
+    old_results = find_old_results(all_jobs(jobs), _required(workspace), seconds, keep)
     results = [
         {"job": old.job.name, "notebook": old.job.notebook, "path": old.path,
          "size": old.size, "finished": old.job.finished}
-        for old in found
+        for old in old_results
     ]  # fmt: skip
     return ApiResponse.json(200, {"results": results})
 

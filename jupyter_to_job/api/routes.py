@@ -154,11 +154,11 @@ def _named(jobs: Jobs, names: Collection[str]) -> list[Job]:
     """Return those of some jobs that exist."""
     if len(names) > MAX_PAGE:
         raise BadInput(f"name is at most {MAX_PAGE} names.")
-    found = []
+    existing_jobs = []
     for name in names:
         with contextlib.suppress(NotFound):
-            found.append(jobs.get(name))
-    return found
+            existing_jobs.append(jobs.get(name))
+    return existing_jobs
 
 
 def _page(page: Page) -> ApiResponse:

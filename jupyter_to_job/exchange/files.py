@@ -173,10 +173,10 @@ class FileExchange(FilePieces):
             except OSError as error:
                 raise_if_passing("The exchange", error)
                 raise
-            known, self._has_unseen = self._known_names, False
-            names = known.intersection(entries)
-            new = [name for name in entries if name not in known and is_job_name(name)]
-            if new or len(names) != len(known):
+            known_names, self._has_unseen = self._known_names, False
+            names = known_names.intersection(entries)
+            new = [name for name in entries if name not in known_names and is_job_name(name)]
+            if new or len(names) != len(known_names):
                 jobs = set()
                 for name in new:
                     try:
@@ -210,10 +210,10 @@ class FileExchange(FilePieces):
             return self.request(job)
         except Damaged as error:
             try:
-                made = self.directory(job).stat().st_ctime
+                changed_at = self.directory(job).stat().st_ctime
             except (OSError, Damaged):
-                made = 0.0
-            return UnreadableRequest.of(job, times.from_unix(made), error)
+                changed_at = 0.0
+            return UnreadableRequest.of(job, times.from_unix(changed_at), error)
 
     def _read_request(self, job: str) -> Request:
         document = self.document(job, layout.REQUEST)

@@ -91,9 +91,9 @@ def _twin(catalog: Catalog, name: str) -> str | None:
     from ..flavors.catalog import device_unit
 
     unit = device_unit(catalog.devices[name])
-    same = (other for other, device in catalog.devices.items() if device_unit(device) == unit)
-    first = next(same)
-    return None if first == name or not unit else first
+    twins = (twin for twin, device in catalog.devices.items() if device_unit(device) == unit)
+    first_twin = next(twins)
+    return None if first_twin == name or not unit else first_twin
 
 
 def _units(device: Device, resources: Resources | None) -> Units:

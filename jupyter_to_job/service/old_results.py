@@ -40,8 +40,8 @@ def find_old_results(
     moved or removed is none any more.
     """
     now = datetime.now(timezone.utc)
-    seen: Counter[str] = Counter()
-    found = []
+    counts: Counter[str] = Counter()
+    old_results = []
     for job in jobs:
         path = job.delivery.path
         if job.delivery.state is not DeliveryState.DELIVERED or path is None or not job.finished:
@@ -49,11 +49,11 @@ def find_old_results(
         size = _size(workspace, path)
         if size is None:
             continue
-        seen[job.notebook] += 1
+        counts[job.notebook] += 1
         age = (now - times.parse(job.finished)).total_seconds()
-        if seen[job.notebook] > keep and age >= older_than:
-            found.append(OldResult(job, path, size))
-    return found
+        if counts[job.notebook] > keep and age >= older_than:
+            old_results.append(OldResult(job, path, size))
+    return old_results
 
 
 def remove_result(service: Jobs, workspace: Workspace, name: str) -> Removal:

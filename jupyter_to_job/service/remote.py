@@ -80,12 +80,12 @@ class RemoteJobs:
     ) -> Iterator[Job]:
         """See the port. The files are sent once."""
         require_key(submission.idempotency_key)
-        for own in runs:
-            require_utf8(vars(own))
+        for run in runs:
+            require_utf8(vars(run))
         patience = Patience()
         submission, files = self._send_files(submission, transfer or Transfer(), patience)
-        for run in submissions_of(submission, runs):
-            yield self._submit(run, files, patience)[0]
+        for run_submission in submissions_of(submission, runs):
+            yield self._submit(run_submission, files, patience)[0]
 
     def preflight(self, submission: Submission) -> Preflight:
         """See the port: the problems of the workspace, then those of the gateway.
@@ -95,10 +95,10 @@ class RemoteJobs:
         require_utf8(vars(submission))
         body = self._body(replace(submission, results=None))  # checked on this side
         with ThreadPoolExecutor(1) as pool:
-            asked = pool.submit(self._gateway.call, "POST", "preflight", json=body)
+            answer = pool.submit(self._gateway.call, "POST", "preflight", json=body)
             files = inspect_files(submission, self._caller)
             self._packages(files.kernel)  # cached for SEND, while the gateway is busy
-            remote = Preflight.from_json(json_of(asked.result()))
+            remote = Preflight.from_json(json_of(answer.result()))
         problems = files.problems + remote.problems
         if remote.image is not None:
             problems += tuple(check_kernel(remote.image, files.kernel, self._caller))
@@ -251,8 +251,8 @@ class RemoteJobs:
         page = json_of(self._gateway.call("GET", "jobs", params={"name": name}))
         for document in page["jobs"]:  # 0.1.0 does not know the query, and answers with all jobs
             if document["name"] == name:
-                found: dict[str, Any] = document
-                return found
+                job_document: dict[str, Any] = document
+                return job_document
         raise no_job(name)
 
     def _results_of_rerun(self, name: str, changes: Changes) -> str | None:

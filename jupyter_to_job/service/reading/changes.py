@@ -162,8 +162,8 @@ class ChangeFeed:
         """Return the requests of new jobs: of those that wait, the one that the queue has."""
         waiting = self._lister.waiting_requests() if self._only is None else _NOT_NEEDED
         others = [name for name in names if name not in waiting]
-        known = [waiting[n] for n in names if n in waiting and not self._reader.is_deleted(n)]
-        return known + self._lister.read_requests(others)
+        queued = [waiting[n] for n in names if n in waiting and not self._reader.is_deleted(n)]
+        return queued + self._lister.read_requests(others)
 
     def _mark_deleted(self, name: str) -> None:
         self._unsettled.pop(name, None)

@@ -60,9 +60,9 @@ class PastRuns:
         self._rows = rows
         newest = [r for r in reversed(rows[-MAX_ROWS:]) if r.state == State.SUCCEEDED.value]
         keys = [(row.name, row.stamp) for row in newest]
-        known = self._runs
+        previous_runs = self._runs
         self._runs = {
-            key: known[key] if key in known else _run_of(row)
+            key: previous_runs[key] if key in previous_runs else _run_of(row)
             for key, row in zip(keys, newest, strict=True)
         }
         seconds: dict[_Kind, list[float]] = defaultdict(list)

@@ -42,12 +42,12 @@ _MAY_START = (None, GROUP_LIMIT)
 class _Forecast:
     """The estimates of a host's queue, of its first jobs, and the places of all.
 
-    `made_at` is when it was made, by `time.monotonic`; `known` are the jobs that waited then, also
-    those that have no place; `back` is the queue key of the final job.
+    `made_at` is when it was made, by `time.monotonic`; `waiting` are the jobs that waited then,
+    also those that have no place; `back` is the queue key of the final job.
     """
 
     made_at: float
-    known: Collection[str]
+    waiting: Collection[str]
     places: Mapping[str, int]
     starts: Sequence[Estimate | None]
     back: tuple[int, str]
@@ -56,7 +56,7 @@ class _Forecast:
         """Tell whether it says of a request what a new forecast would."""
         if time.monotonic() - self.made_at > FORECAST_TTL:
             return False
-        return not submitted or request.name in self.known or self._place_of(request) is not None
+        return not submitted or request.name in self.waiting or self._place_of(request) is not None
 
     def _place_of(self, request: Request) -> int | None:
         """Return the place of a job; None if it has none.
@@ -75,12 +75,14 @@ class _Forecast:
         """Return when the job at a place starts."""
         if place < len(self.starts):
             return self.starts[place]
-        last = self.starts[-1] if self.starts else None
-        if last is None:
+        last_start = self.starts[-1] if self.starts else None
+        if last_start is None:
             return None
         pace = (place + 1) / len(self.starts)
-        low, likely, high = (round(s * pace, 1) for s in (last.low, last.likely, last.high))
-        return Estimate(low, likely, high, last.runs)
+        low, likely, high = (
+            round(s * pace, 1) for s in (last_start.low, last_start.likely, last_start.high)
+        )
+        return Estimate(low, likely, high, last_start.runs)
 
 
 @dataclass
@@ -114,8 +116,8 @@ class QueueForecasts:
         wait = JobWait(times.now(), run=past.estimate(request))
         if not isinstance(backend, QueueForecaster):
             return job if wait.run is None else replace(job, wait=wait)
-        before = None if job.position is None else job.position - 1
-        wait = replace(wait, needs=backend.needs(request), before=before)
+        place = None if job.position is None else job.position - 1
+        wait = replace(wait, needs=backend.needs(request), before=place)
         if job.reason in _MAY_START:
             start = self._forecast(request, past, submitted=True).start_of(request)
             wait = replace(wait, start=start)
@@ -129,18 +131,18 @@ class QueueForecasts:
         if not isinstance(backend, QueueForecaster):
             return wait
         waiting = self._queue_of(request, self.lister.waiting_requests())
-        before = sum(other.queue_key < request.queue_key for other in waiting)
+        place = sum(queued.queue_key < request.queue_key for queued in waiting)
         needs = backend.needs(request)
-        if not before and not needs:
+        if not place and not needs:
             return replace(wait, before=0)
-        if before >= MAX_QUEUE:
-            start = self._forecast(request, past, submitted=False).start_at(before)
+        if place >= MAX_QUEUE:
+            start = self._forecast(request, past, submitted=False).start_at(place)
         else:
-            queue = [*waiting[:before], request]
+            queue = [*waiting[:place], request]
             start = self._play(queue, past)[-1]
             if not needs and start is not None and start.high == 0:
-                before = 0  # What waits there needs something else.
-        return replace(wait, needs=needs, before=before, start=start)
+                place = 0  # What waits there needs something else.
+        return replace(wait, needs=needs, before=place, start=start)
 
     def _past_of(self, owner: str) -> PastRuns:
         """Return an owner's earlier runs. Reading them keeps no other owner waiting."""
@@ -207,8 +209,8 @@ class QueueForecasts:
             draws = Draws(past, number)
 
             def remaining(name: str, draws: Draws = draws) -> float | None:
-                found = elapsed(name)
-                return 0.0 if found is None else draws.remaining(*found)
+                run = elapsed(name)
+                return 0.0 if run is None else draws.remaining(*run)
 
             starts = backend.forecast(queue, draws.slot_time, remaining)
             for collected, start in zip(samples, starts, strict=True):

@@ -80,18 +80,18 @@ class WaitingJobs:
 
     def _looks_due(self) -> int:
         """Return how many directories to look at now."""
-        moment, last = time.monotonic(), self._looked_at
+        moment, last_look = time.monotonic(), self._looked_at
         self._looked_at = moment
         waiting = len(self._stamps)
-        share = min((moment - last) / LOOK_INTERVAL, 1.0)
+        share = min((moment - last_look) / LOOK_INTERVAL, 1.0)
         return waiting if waiting <= MAX_LOOKS else math.ceil(share * waiting)
 
     def _look(self, name: str, recorded: Request | None) -> Request | None:
         """Return a job's request if it waits. All others are looked at before it is again."""
-        kept = self._stamps.pop(name, None)
+        last_stamp = self._stamps.pop(name, None)
         stamp = stamp_of(f"{self._exchange.root}/{name}")
         request = self._requests.get(name)
-        if request is None or stamp is None or stamp != kept:
+        if request is None or stamp is None or stamp != last_stamp:
             request = self._read(name, recorded)
         if request is not None:
             self._stamps[name] = stamp
@@ -115,7 +115,7 @@ class WaitingJobs:
         changed = {
             name: request
             for name, request in looked_at.items()
-            if request is not (known := self._requests.get(name)) and request != known
+            if request is not (previous := self._requests.get(name)) and request != previous
         }
         for name, request in looked_at.items():
             if request is not None:

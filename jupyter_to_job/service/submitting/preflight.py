@@ -113,13 +113,13 @@ def check_kernel(image: JobImage, kernel: str | None, caller: Caller) -> Iterato
     a volume has, earlier runs tell of it.
     """
     name = kernel or DEFAULT_KERNEL
-    own = tuple(_missing_kernel(kernel, caller)) if image.is_own else ()
-    yield from own
-    if not own and name in image.missing_kernels:
-        known = f" It has: {', '.join(image.kernels)}." if image.kernels else ""
+    problems = tuple(_missing_kernel(kernel, caller)) if image.is_own else ()
+    yield from problems
+    if not problems and name in image.missing_kernels:
+        kernels = f" It has: {', '.join(image.kernels)}." if image.kernels else ""
         yield Problem(
             "no_kernel",
-            f"An earlier job did not find the kernel {name!r} in the image {image.name}.{known}",
+            f"An earlier job did not find the kernel {name!r} in the image {image.name}.{kernels}",
             "Choose another kernel in the notebook, or a flavor with another image.",
             blocking=False,  # the image may be another one by now
         )

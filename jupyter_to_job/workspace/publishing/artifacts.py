@@ -256,15 +256,15 @@ class _Source(io.RawIOBase):
     def __init__(self, file: BinaryIO, size: int) -> None:
         super().__init__()
         self._file = file
-        self._left = size
+        self._remaining = size
 
     def read(self, size: int = -1) -> bytes:
         """Return the next bytes. Raises _LostError."""
         try:
-            data = self._file.read(self._left if size < 0 else min(size, self._left))
+            data = self._file.read(self._remaining if size < 0 else min(size, self._remaining))
         except OSError as error:
             raise _LostError from error
-        self._left -= len(data)
+        self._remaining -= len(data)
         return data
 
 

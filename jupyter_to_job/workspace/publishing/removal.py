@@ -98,7 +98,7 @@ def _remove_empty_folders(
         if folder.parts
     }
     with contextlib.suppress(OSError, BadInput), workspace.folder(str(base)) as opened:
-        for folder in sorted(folders, key=lambda each: len(each.parts), reverse=True):
+        for folder in sorted(folders, key=lambda path: len(path.parts), reverse=True):
             with (
                 contextlib.suppress(OSError),
                 open_folder(opened, folder.parent.parts) as above,

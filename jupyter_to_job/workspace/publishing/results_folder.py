@@ -17,8 +17,8 @@ NOTEBOOK = "{notebook}"
 
 def check_template(template: str) -> None:
     """Raise BadInput for a template that names no folder inside of a workspace."""
-    rest = template.replace(NOTEBOOK, "notebook")
-    if "{" in rest or "}" in rest or "\0" in rest or ".." in PurePosixPath(rest).parts:
+    folder = template.replace(NOTEBOOK, "notebook")
+    if "{" in folder or "}" in folder or "\0" in folder or ".." in PurePosixPath(folder).parts:
         raise BadInput(
             f"{template!r} is no folder for results.",
             "The settings of JupyterLab or JUPYTER_TO_JOB_RESULTS name it. Write it as results/ or "
