@@ -62,13 +62,13 @@ def collect_artifacts(job_dir: Path, attempt_dir: Path) -> list[str]:
     root = attempt_dir / layout.SCRATCH
     if root.is_symlink():
         return []
-    left: list[str] = []
+    uncollected: list[str] = []
 
     def leave(error: OSError, path: Path | None = None) -> None:
         if error.errno in _FAULTS_OF_DISK:
             raise error
         if error.errno != errno.ENOENT:  # a process that lives on may have removed it
-            left.append(str((path or Path(error.filename)).relative_to(root)))
+            uncollected.append(str((path or Path(error.filename)).relative_to(root)))
 
     for path in _walk(root, leave):
         relative = path.relative_to(root)
@@ -80,39 +80,39 @@ def collect_artifacts(job_dir: Path, attempt_dir: Path) -> list[str]:
                     path.unlink()
         except OSError as error:
             leave(error, path)
-    if not left:
+    if not uncollected:
         shutil.rmtree(root, ignore_errors=True)
-    return left
+    return uncollected
 
 
-def note_of_left(attempt_dir: Path, left: list[str]) -> list[str]:
+def describe_uncollected(attempt_dir: Path, uncollected: list[str]) -> list[str]:
     """Return a sentence on what could not be collected, if there is anything."""
-    if not left:
+    if not uncollected:
         return []
     where = f"{attempt_dir.name}/{layout.SCRATCH}"
-    names = list_names(left, len(left))
+    names = list_names(uncollected, len(uncollected))
     return [f"Not all that it had created could be taken out of {where}. Left there: {names}."]
 
 
 def list_names(names: list[str], count: int) -> str:
     """Return the first of some names for a message, and how many others there are of `count`."""
-    shown = [name.encode(errors="backslashreplace").decode() for name in names[:_MAX_LISTED]]
-    more = f" and {count - len(shown)} more" if count > len(shown) > 0 else ""
-    return ", ".join(name[:_MAX_LISTED_NAME] for name in shown) + more
+    texts = [name.encode(errors="backslashreplace").decode() for name in names[:_MAX_LISTED]]
+    more = f" and {count - len(texts)} more" if count > len(texts) > 0 else ""
+    return ", ".join(name[:_MAX_LISTED_NAME] for name in texts) + more
 
 
 def drop_cut_files(attempt_dir: Path, created: CreatedFiles) -> list[str]:
     """Remove the artifacts of which an agent could not send all; return what is missing."""
     root = attempt_dir / layout.ARTIFACTS
     sizes = {file.path: file.size for file in created.files}
-    whole = set()
+    complete_names = set()
     for path in list(_files(root)):
         name = str(path.relative_to(root))
         if path.lstat().st_size == sizes.get(name):
-            whole.add(name)
+            complete_names.add(name)
         else:
             path.unlink()
-    return [name for name in sizes if name not in whole]
+    return [name for name in sizes if name not in complete_names]
 
 
 def seal_artifacts(attempt_dir: Path) -> tuple[ArtifactRecord, ...] | None:

@@ -41,7 +41,7 @@ SUCCESS = End(None, None, Exit.SUCCEEDED)
 INPUT_REFUSED = "StdinNotImplementedError"
 """The class of ipykernel's exception for a cell that asks for input where nobody can answer."""
 FULL_GPU_ADVICE = "GPU libraries fail like that when the GPU's memory is full: try a smaller batch."
-_KEPT = "what was printed is kept"
+_OUTPUT_NOTE = "what was printed is kept"
 _MAX_LINE = 300
 """Characters of an exception's text that a message shows."""
 _LARGER = "Choose a larger flavor, or load less at a time."
@@ -94,7 +94,7 @@ def kernel_died(
     `cell` is None for a kernel that died between two cells. `last_line` is the last line that the
     cells printed, `last_log_line` the last one that the kernel's process itself wrote.
     """
-    message = f"The kernel died{_in(cell)}: {_describe_exit(status)}; {_KEPT}."
+    message = f"The kernel died{_in(cell)}: {_describe_exit(status)}; {_OUTPUT_NOTE}."
     if last_line:
         message += f' The last output was "{last_line}".'
     if last_log_line:
@@ -108,14 +108,14 @@ def killed_for_memory(memory: MemoryStatus, cell: CellPlace | None) -> End:
     """Return the end for a kernel that the operating system killed for memory."""
     amount = format_bytes_of(memory.used, memory.limit)
     cause = "was killed for it" if memory.kills else "was killed, most likely for that"
-    message = f"The run used {amount}{_in(cell)} and {cause}; {_KEPT}. {_LARGER}"
+    message = f"The run used {amount}{_in(cell)} and {cause}; {_OUTPUT_NOTE}. {_LARGER}"
     return End("OutOfMemory", message, Exit.KERNEL_DIED, _index(cell))
 
 
 def memory_limit_exceeded(used: int, limit: int, cell: CellPlace | None) -> End:
     """Return the end for a run whose processes used more memory than the request allows."""
     amount = format_bytes_of(used, limit)
-    message = f"The run used {amount}{_in(cell)}; {_KEPT}. {_LARGER}"
+    message = f"The run used {amount}{_in(cell)}; {_OUTPUT_NOTE}. {_LARGER}"
     return End("OutOfMemory", message, Exit.KERNEL_DIED, _index(cell))
 
 
@@ -195,7 +195,7 @@ def with_note(end: End, note: str) -> End:
 def deadline(seconds: float, cell: CellPlace | None) -> End:
     """Return the end for a run that took longer than its `max_runtime`."""
     message = (
-        f"The time limit of {format_duration(seconds)} was reached{_in(cell)}; {_KEPT}. "
+        f"The time limit of {format_duration(seconds)} was reached{_in(cell)}; {_OUTPUT_NOTE}. "
         "Give it a longer one, or a flavor that allows more."
     )
     return End("DeadlineExceeded", message, Exit.DEADLINE, _index(cell))
@@ -203,7 +203,9 @@ def deadline(seconds: float, cell: CellPlace | None) -> End:
 
 def terminated(cell: CellPlace | None) -> End:
     """Return the end for a run that was told to stop."""
-    message = f"The run was told to stop{_in(cell)}; {_KEPT}. Submit it again to have it whole."
+    message = (
+        f"The run was told to stop{_in(cell)}; {_OUTPUT_NOTE}. Submit it again to have it whole."
+    )
     return End("Terminated", message, Exit.TERMINATED, _index(cell))
 
 

@@ -18,8 +18,8 @@ def missing_module_advice(request: Mapping[str, Any], module: str) -> str:
     package = _find_package(packages, module) if isinstance(packages, dict) else None
     environment = request.get("environment") or {}
     # Where the submitter's own interpreter runs us, it lacks the module as well.
-    here = (socket.gethostname(), sys.executable)
-    is_elsewhere = (environment.get("host"), environment.get("interpreter")) != here
+    own_environment = (socket.gethostname(), sys.executable)
+    is_elsewhere = (environment.get("host"), environment.get("interpreter")) != own_environment
     # Only a run elsewhere may have an image that can be chosen.
     image = ", or choose an image that has it" if isinstance(packages, dict) else ""
     if package is not None and is_elsewhere:

@@ -66,8 +66,8 @@ def _raise_for_excused_exit(cell: Any, end: End) -> None:
         if (output.output_type, output.get("ename")) != ("error", "SystemExit"):
             continue
         if output.evalue in ("", "0"):
-            told = ("SystemExit", output.evalue, [end.message])
-            raise PapermillExecutionError(end.cell, cell.execution_count, cell.source, *told)
+            error = ("SystemExit", output.evalue, [end.message])
+            raise PapermillExecutionError(end.cell, cell.execution_count, cell.source, *error)
 
 
 def _run(execution: Coroutine[Any, Any, End], process: KernelProcess) -> End:

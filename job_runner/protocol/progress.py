@@ -62,8 +62,8 @@ class ProgressFold:
                 self._update(current_cell=place_in_source(index, self.added))
             case {"k": "cell_end", "ok": ok}:
                 is_added = any(record.get("i") == index for index in self.added)
-                done = self.progress.cells_done + (1 if ok and not is_added else 0)
-                self._update(cells_done=done, current_cell=None)
+                cells_done = self.progress.cells_done + (1 if ok and not is_added else 0)
+                self._update(cells_done=cells_done, current_cell=None)
             case {"k": "usage"} if validated(record) is record:
                 self.usage = figures_of_run(record)
             case {"k": "end", "state": "succeeded" | "failed"} if validated(record) is record:

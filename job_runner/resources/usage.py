@@ -188,15 +188,15 @@ class Usage(_Samples):
         return reading
 
 
-def _peak_between(last: Reading, reading: Reading) -> int:
+def _peak_between(previous: Reading, reading: Reading) -> int:
     """Return the most memory between two readings without mapped files, as far as it is known.
 
     It is known if there was more resident memory than ever before. That includes the pages of
     files, of which there were about as many as at one of the readings.
     """
-    if reading.peak_resident <= last.peak_resident:
+    if reading.peak_resident <= previous.peak_resident:
         return 0
-    return reading.peak_resident - max(last.file_memory, reading.file_memory)
+    return reading.peak_resident - max(previous.file_memory, reading.file_memory)
 
 
 def _cores(start: tuple[float, float] | None, end: tuple[float, float] | None) -> float | None:
