@@ -1,6 +1,8 @@
 /** What the dialog of a rerun asks and sends. */
+import { ServerConnection } from '@jupyterlab/services';
+
 import { SubmitModel } from '../src/dialog/model';
-import type { IDialogApi, IJournalApi } from '../src/jobs/client';
+import { Client, type IDialogApi, type IJournalApi } from '../src/jobs/client';
 import type { Changes, Job } from '../src/jobs/job';
 import { createRerunSource } from '../src/submit/rerunSource';
 import type { IJobs } from '../src/tokens';
@@ -34,6 +36,22 @@ describe('a rerun', () => {
   it.each([true, false])('asks with isolation %s, as it will run', async is => {
     const { source } = await rerunOf(is);
     expect(source.toSubmission().isolated ?? false).toBe(is);
+  });
+
+  it('loads no outputs of its job', async () => {
+    const urls: string[] = [];
+    const fetch = (request: Request) => {
+      urls.push(request.url);
+      return Promise.resolve(new Response('{"cells": []}'));
+    };
+    const settings = ServerConnection.makeSettings({
+      fetch: fetch as typeof window.fetch
+    });
+    const api = new Client(settings);
+    await createRerunSource(job(), {} as IJobs, api, TRANS);
+    expect(urls).toEqual([
+      expect.stringMatching(/\/notebook\?outputs=false\b/)
+    ]);
   });
 
   it('is held to the plan that was told', async () => {

@@ -1,8 +1,9 @@
 /** Copy Parameters into Notebook in other languages than Python: it writes what their results have. */
 import { Notification } from '@jupyterlab/apputils';
+import { ServerConnection } from '@jupyterlab/services';
 import type { CommandRegistry } from '@lumino/commands';
 
-import type { IJournalApi } from '../src/jobs/client';
+import { Client } from '../src/jobs/client';
 import type { Job } from '../src/jobs/job';
 import { useParameters } from '../src/submit/useParameters';
 import { CannotSubmit } from '../src/ui/errors';
@@ -44,19 +45,26 @@ async function copy(
   };
   const commands = { execute: () => Promise.resolve(panel) };
   const metadata = { tags: ['injected-parameters'] };
-  const getNotebook = () =>
-    Promise.resolve({ cells: [{ source: injected, metadata }] });
+  const urls: string[] = [];
+  const fetch = (request: Request) => {
+    urls.push(request.url);
+    const result = { cells: [{ source: injected, metadata }] };
+    return Promise.resolve(new Response(JSON.stringify(result)));
+  };
+  const settings = ServerConnection.makeSettings({
+    fetch: fetch as typeof window.fetch
+  });
   const failure: unknown = await useParameters(
     job({ parameters: parameters as Job['parameters'] }),
     {
       commands: commands as unknown as CommandRegistry,
-      journalApi: { getNotebook } as unknown as IJournalApi,
+      journalApi: new Client(settings),
       trans: TRANS
     }
   ).catch((error: unknown) => error);
   const told = tell.mock.calls.length;
   tell.mockRestore();
-  return { failure, told, sources: cells.map(cell => cell.source) };
+  return { failure, told, urls, sources: cells.map(cell => cell.source) };
 }
 
 it.each([
@@ -84,5 +92,10 @@ it.each([
   const parameters = { rate: 0.5, name: 'a' };
   const injected = '# Parameters\nrate=0.5\nname=a\n';
   const copied = await copy('bash', parameters, injected, source);
-  expect(copied).toEqual({ failure: undefined, told: 1, sources: [written] });
+  expect(copied).toEqual({
+    failure: undefined,
+    told: 1,
+    urls: [expect.stringMatching(/\/notebook\?outputs=false\b/)],
+    sources: [written]
+  });
 });

@@ -223,7 +223,7 @@ export class Client {
     return this._request('GET', `${jobRoute(name)}/logs?offset=${offset}`);
   }
 
-  /** Get the result, or what exists of it so far; without outputs if it is too large. */
+  /** Get the result, or what exists of it so far, with its outputs or without. */
   getNotebook(name: string, hasOutputs = true): Promise<unknown> {
     const query = hasOutputs ? '' : '?outputs=false';
     return this._request('GET', `${jobRoute(name)}/notebook${query}`);

@@ -97,7 +97,9 @@ async function fetchFrozenNotebook(
   { name }: Job,
   journalApi: IJournalApi
 ): Promise<Submission['content']> {
-  const notebook = (await journalApi.getNotebook(name).catch(() => null)) as {
+  const notebook = (await journalApi
+    .getNotebook(name, false)
+    .catch(() => null)) as {
     cells?: { cell_type?: string; metadata?: { tags?: string[] } }[];
   } | null;
   if (!Array.isArray(notebook?.cells)) {

@@ -110,7 +110,9 @@ async function findWritten(
   job: Job,
   journalApi: IJournalApi
 ): Promise<Written | null> {
-  const result = (await journalApi.getNotebook(job.name).catch(() => null)) as {
+  const result = (await journalApi
+    .getNotebook(job.name, false)
+    .catch(() => null)) as {
     cells?: { source: string | string[]; metadata?: { tags?: string[] } }[];
   } | null;
   const cell = result?.cells?.find(({ metadata }) =>
