@@ -1,4 +1,4 @@
-/** Copy Parameters into Notebook in other languages than Python: it writes what their results have. */
+/** Copy Parameters into Notebook: in other languages than Python it writes what their results have. */
 import { Notification } from '@jupyterlab/apputils';
 import { ServerConnection } from '@jupyterlab/services';
 import type { CommandRegistry } from '@lumino/commands';
@@ -98,4 +98,16 @@ it.each([
     urls: [expect.stringMatching(/\/notebook\?outputs=false\b/)],
     sources: [written]
   });
+});
+
+it.each([
+  ['lr = 0.1\nif fast:\n    lr = 0.5', '\nlr = 0.7'],
+  ['lr = 0.1\ndef f():\n\tlr = 3\n\treturn lr\n', 'lr = 0.7'],
+  ['lr = 0.1\nif fast:\n    n = 2; lr = 0.5', '\nlr = 0.7'],
+  ['lr = 0.1\nif fast: n = 2; lr = 0.5', '\nlr = 0.7']
+])('adds to %j what only a part of it may set', async (source, added) => {
+  const copied = await copy('python', { lr: 0.7 }, '', source);
+  expect(copied.sources).toEqual([source + added]);
+  const again = await copy('python', { lr: 0.8 }, '', source + added);
+  expect(again.sources).toEqual([source + added.replace('0.7', '0.8')]);
 });

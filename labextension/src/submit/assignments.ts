@@ -16,18 +16,24 @@ type Value = { start: number; end: number; joint: string };
 
 /**
  * Find the place of each name's value; of a name that is assigned again, the last one. A value that
- * is assigned to several names, `a = b = 1`, has no place: it cannot be changed for one of them.
+ * is assigned to several names, `a = b = 1`, has no place: it cannot be changed for one of them. Nor
+ * has a value in an indented line, or in one that begins with `if fast:` or the like: not every run
+ * sets it.
  */
 export function findValues(source: string): Map<string, Value> {
   const found = new Map<string, Value>();
   let offset = 0;
+  let isInBlock = false;
   while (offset < source.length) {
     ASSIGNMENT.lastIndex = offset;
     const match = ASSIGNMENT.exec(source);
+    if (offset === 0 || source[offset - 1] === '\n') {
+      isInBlock = match === null || /\s/.test(source[offset]!);
+    }
     const start = match === null ? offset : ASSIGNMENT.lastIndex;
     const { end, next } = scanStatement(source, start);
     if (match !== null) {
-      if (CHAINED.test(source.slice(start, end))) {
+      if (isInBlock || CHAINED.test(source.slice(start, end))) {
         found.delete(match[1]!);
       } else {
         found.set(match[1]!, { start, end, joint: match[2]! });
