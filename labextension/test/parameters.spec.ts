@@ -7,6 +7,7 @@ import { TRANS } from './fixtures';
 const VALUES: Record<string, unknown> = {
   True: true,
   '3': 3,
+  '0xFF': 255,
   '1.0': 1,
   '1e17': 1e17,
   "'a'": 'a',
@@ -65,7 +66,10 @@ describe('ParameterForm', () => {
     ['None', null, '{"a": [1.5e3, -2]}', { a: [1500, -2] }],
     ['None', null, 'True', true],
     ['None', null, 'None', null],
-    ['None', null, '12345678901234567890', '12345678901234567890'],
+    ['None', null, '"12345678901234567890"', '12345678901234567890'],
+    ['None', null, '[12345678901234567890', '[12345678901234567890'],
+    ['0xFF', null, '0x1F', 31],
+    ['0xFF', 'int', '0b11', 3],
     ['None', null, 'null', null],
     ['None', null, '5', 5],
     ['None', null, 'a word', 'a word'],
@@ -99,7 +103,14 @@ describe('ParameterForm', () => {
     ['[1]', null, "['a']"],
     ['[1]', null, '[12345678901234567890]'],
     ['[1]', null, '[1e999]'],
-    ['{}', null, '']
+    ['{}', null, ''],
+    ['0xFF', null, '0xFFFFFFFFFFFFFFFF'],
+    ['0xFF', null, '0o7777777777777777777777'],
+    ['None', null, ' 12345678901234567890'],
+    ['1234567890123456789', null, '1234567890123456790'],
+    ['None', null, '[12345678901234567890, 2]'],
+    ['None', null, '{"id": 12345678901234567890}'],
+    ['None', null, '1e999']
   ])('does not take for %s (%s) the text "%s"', (source, type, text) => {
     const made = form(source, type);
     made.setText('p', text);
@@ -109,6 +120,20 @@ describe('ParameterForm', () => {
     expect(made.fields![0]!.error).not.toBeNull();
     made.reset('p');
     expect(made.hasErrors).toBe(false);
+  });
+
+  it.each([
+    ['None', false, '12345678901234567890'],
+    ['None', true, '7\n12345678901234567890'],
+    ['None', true, '[7, 12345678901234567890]'],
+    ['[1]', false, '[12345678901234567890]']
+  ])('says for %s (several: %s) what is too large', (source, is, text) => {
+    const made = form(source);
+    made.setSeveral('p', is);
+    made.setText('p', text);
+    expect(made.fields![0]!.error).toContain('too large for the browser');
+    made.setText('p', '{');
+    expect(made.fields![0]!.error ?? '').not.toContain('too large');
   });
 
   it.each([

@@ -4,7 +4,8 @@ import type { JSONValue } from '@lumino/coreutils';
 
 /**
  * The kind of a field's values: `json` is a list, a dictionary or null. `any` is for defaults that
- * are no literal: it takes JSON, or else text, as the command line does.
+ * are no literal: it takes JSON, or else text, as the command line does. JSON with a number that the
+ * browser would round is neither.
  */
 export type FieldKind = 'bool' | 'int' | 'float' | 'text' | 'json' | 'any';
 
@@ -27,7 +28,7 @@ export function parseText(
       return parseJson(trimmed);
     case 'any': {
       const value = parseJson(trimmed);
-      return value === undefined ? text : value;
+      return value === undefined && !isTooLarge(trimmed) ? text : value;
     }
   }
 }
@@ -79,8 +80,12 @@ function parseOneOf(text: string, kind: FieldKind): JSONValue | undefined {
   return parseText(text, kind);
 }
 
-/** What a field of this kind takes. */
-export function errorText(kind: FieldKind, trans: TranslationBundle): string {
+/** What a field of this kind takes, or why it does not take JSON. */
+export function errorText(
+  kind: FieldKind,
+  text: string,
+  trans: TranslationBundle
+): string {
   switch (kind) {
     case 'int':
       return trans.__('A whole number, such as 42.');
@@ -89,11 +94,15 @@ export function errorText(kind: FieldKind, trans: TranslationBundle): string {
     case 'bool':
       return trans.__('Both values: true, false.');
     default:
-      return trans.__('JSON, such as [1, 2], {"a": 1}, "text" or null.');
+      return [text, ...text.split('\n')].some(isTooLarge)
+        ? trans.__(
+            'This number is too large for the browser. In quotes it is text; a terminal keeps all its digits.'
+          )
+        : trans.__('JSON, such as [1, 2], {"a": 1}, "text" or null.');
   }
 }
 
-const INTEGER_PATTERN = /^[+-]?\d+$/;
+const INTEGER_PATTERN = /^(?:[+-]?\d+|0[xob][\da-f]+)$/i;
 
 /** Parse a number; undefined if it would overflow, or be rounded as an integer. */
 function parseNumber(text: string): number | undefined {
@@ -109,6 +118,16 @@ const PYTHON_CONSTANTS = new Map([
   ['False', false],
   ['None', null]
 ]);
+
+/** Whether a text is JSON but for a number that would overflow or be rounded. */
+function isTooLarge(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return parseJson(text.trim()) === undefined;
+  } catch {
+    return false;
+  }
+}
 
 /** Parse JSON, or a constant of Python; undefined for anything else, and for inexact numbers. */
 function parseJson(text: string): JSONValue | undefined {

@@ -195,15 +195,16 @@ export class ParameterForm {
     const defaultValue = defaultOf(parameter);
     const defaultText =
       typeof defaultValue === 'number' ? parameter.default?.trim() : undefined;
+    const text =
+      several?.text ??
+      (change === undefined ? defaultText : change.text) ??
+      formatValue(change === undefined ? defaultValue : change.value, kind);
     return {
       name,
       kind,
       help,
       source: defaultValue === undefined ? parameter.default : null,
-      text:
-        several?.text ??
-        (change === undefined ? defaultText : change.text) ??
-        formatValue(change === undefined ? defaultValue : change.value, kind),
+      text,
       isChanged: change !== undefined || several !== undefined,
       isSeveral: several !== undefined,
       count: several === undefined ? 1 : (several.values?.length ?? 0),
@@ -211,7 +212,7 @@ export class ParameterForm {
       error:
         (change && this._isInvalid(name, change)) ||
         (several && !several.values)
-          ? errorText(kind, this._trans)
+          ? errorText(kind, text, this._trans)
           : null
     };
   }
