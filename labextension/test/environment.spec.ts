@@ -1,5 +1,4 @@
 /** The environment variables of the dialog, and texts of the server in another language. */
-import type { IStateDB } from '@jupyterlab/statedb';
 import type { TranslationBundle } from '@jupyterlab/translation';
 
 import { readFileSync } from 'fs';
@@ -48,27 +47,19 @@ describe('EnvironmentForm', () => {
   });
 });
 
-it('remembers names of variables, and no value', async () => {
-  const saved = new Map<string, unknown>();
-  const state = {
-    fetch: (key: string) => Promise.resolve(saved.get(key)),
-    save: (key: string, value: unknown) => {
-      saved.set(key, value);
-      return Promise.resolve();
-    }
-  } as unknown as IStateDB;
+it('remembers names of variables, and no value', () => {
   const jobs = {
     all: [],
     getNewestOf: () => undefined,
     findNewestOf: () => Promise.resolve(null),
     loadGroup: () => Promise.resolve()
   };
-  const memory = new ChoiceMemory(jobs, state);
-  await memory.save('a.ipynb', job(), { variables: ['HF_TOKEN'] });
-  const { now } = await new ChoiceMemory(jobs, state).load('a.ipynb');
+  const memory = new ChoiceMemory(jobs, 'scope');
+  memory.save('a.ipynb', job(), { variables: ['HF_TOKEN'] });
+  const { now } = new ChoiceMemory(jobs, 'scope').load('a.ipynb');
   expect(now).toEqual({ declined: [], variables: ['HF_TOKEN'] });
-  await memory.save('a.ipynb', job(), {});
-  expect([...saved.values()]).toEqual([[]]);
+  memory.save('a.ipynb', job(), {});
+  expect(Object.values(localStorage)).toEqual(['[]']);
 });
 
 describe('texts of the server', () => {

@@ -3,7 +3,11 @@ import { ChoiceMemory } from '../src/dialog/memory';
 import type { Job } from '../src/jobs/job';
 import { job } from './fixtures';
 
+const SCOPE = 'http://localhost/:/home/ada';
+
 describe('Memory', () => {
+  beforeEach(() => localStorage.clear());
+
   const known = (...jobs: Job[]) => ({
     all: jobs,
     getNewestOf: (notebook: string) =>
@@ -26,8 +30,8 @@ describe('Memory', () => {
       max_runtime: 50,
       asked
     });
-    const memory = new ChoiceMemory(known(newest), null);
-    const loaded = await memory.load('study.ipynb');
+    const memory = new ChoiceMemory(known(newest), SCOPE);
+    const loaded = memory.load('study.ipynb');
     expect(loaded.later).toBeNull();
     expect(loaded.now.choices).toEqual({
       flavor: 'small',
@@ -38,7 +42,7 @@ describe('Memory', () => {
       max_runtime: 60,
       name: 'mine'
     });
-    const { now, later } = await memory.load('other.ipynb');
+    const { now, later } = memory.load('other.ipynb');
     expect(now.choices).toBeUndefined();
     expect((await later)!.choices).toEqual({
       flavor: 'found',
@@ -56,15 +60,15 @@ describe('Memory', () => {
       });
     const members = [member(0.1), member(0.2), member(null)];
     const other = job({ group: 'other', parameters: { epochs: 6 } });
-    const loaded = new ChoiceMemory(known(...members, other), null);
-    const { now } = await loaded.load('study.ipynb');
+    const loaded = new ChoiceMemory(known(...members, other), SCOPE);
+    const { now } = loaded.load('study.ipynb');
     expect(now.choices?.parameters).toEqual({ epochs: 5 });
 
     const all: Job[] = [];
     const findNewestOf = () => Promise.resolve(members[0]!);
     const loadGroup = () => Promise.resolve(void all.push(...members));
     const jobs = { ...known(), all, findNewestOf, loadGroup };
-    const { later } = await new ChoiceMemory(jobs, null).load('study.ipynb');
+    const { later } = new ChoiceMemory(jobs, SCOPE).load('study.ipynb');
     expect((await later)?.choices?.parameters).toEqual({ epochs: 5 });
   });
 
@@ -84,45 +88,61 @@ describe('Memory', () => {
       findNewestOf: () => Promise.resolve(all[0]!),
       loadGroup
     };
-    const { later } = await new ChoiceMemory(jobs, null).load('study.ipynb');
+    const { later } = new ChoiceMemory(jobs, SCOPE).load('study.ipynb');
     expect(await later).toMatchObject({ choices: { flavor: 'small' } });
     expect((await later)?.choices?.parameters).toBeUndefined();
   });
 
-  it('keeps the defaults that the changed parameters had', async () => {
+  it('keeps the defaults that the changed parameters had', () => {
     const sent = job({ notebook: 'a.ipynb' });
-    const memory = new ChoiceMemory(known(sent), null);
+    const memory = new ChoiceMemory(known(sent), SCOPE);
     const defaults = { rate: '1e-3' };
-    await memory.save('a.ipynb', sent, { defaults });
-    expect((await memory.load('a.ipynb')).now.defaults).toEqual(defaults);
-    await memory.save('a.ipynb', job({ name: 'earlier' }), { defaults });
-    expect((await memory.load('a.ipynb')).now.defaults).toBeUndefined();
+    memory.save('a.ipynb', sent, { defaults });
+    expect(memory.load('a.ipynb').now.defaults).toEqual(defaults);
+    memory.save('a.ipynb', job({ name: 'earlier' }), { defaults });
+    expect(memory.load('a.ipynb').now.defaults).toBeUndefined();
   });
 
-  it('forgets the notebook that was submitted longest ago', async () => {
-    const memory = new ChoiceMemory(known(), null);
+  it('knows what another page of this server has sent meanwhile', async () => {
+    const jobs = { ...known(), findNewestOf: () => Promise.resolve(arrived) };
+    const arrived = job({ name: 'b', notebook: 'a.ipynb' });
+    const memory = new ChoiceMemory(jobs, SCOPE);
+    const other = new ChoiceMemory(known(), SCOPE);
+    expect(memory.load('a.ipynb').now.declined).toEqual([]);
+    const defaults = { rate: '1' };
+    other.save('a.ipynb', arrived, { declined: ['data.csv'], defaults });
+    const { now, later } = memory.load('a.ipynb');
+    expect(now.declined).toEqual(['data.csv']);
+    expect(await later).toMatchObject({ declined: ['data.csv'], defaults });
+    memory.save('b.ipynb', job(), { declined: ['b'] });
+    expect(other.load('a.ipynb').now.declined).toEqual(['data.csv']);
+    expect(other.load('b.ipynb').now.declined).toEqual(['b']);
+    const elsewhere = new ChoiceMemory(jobs, 'http://localhost/:/home/bob');
+    expect(elsewhere.load('a.ipynb').now.declined).toEqual([]);
+  });
+
+  it('forgets the notebook that was submitted longest ago', () => {
+    const memory = new ChoiceMemory(known(), SCOPE);
     for (let count = 0; count < 51; count++) {
-      await memory.save(`${count}.ipynb`, job(), { declined: [`${count}`] });
+      memory.save(`${count}.ipynb`, job(), { declined: [`${count}`] });
     }
-    expect((await memory.load('0.ipynb')).now.declined).toEqual([]);
-    expect((await memory.load('50.ipynb')).now.declined).toEqual(['50']);
+    expect(memory.load('0.ipynb').now.declined).toEqual([]);
+    expect(memory.load('50.ipynb').now.declined).toEqual(['50']);
   });
 
-  it('does without a store that fails, or holds something else', async () => {
-    const broken = {
-      fetch: () =>
-        Promise.resolve([
-          ['a.ipynb'],
-          7,
-          ['b', { choices: {}, declined: ['c'] }]
-        ]),
-      save: () => Promise.reject(new Error('full'))
-    };
-    jest.spyOn(console, 'warn').mockImplementation(() => undefined);
-    const memory = new ChoiceMemory(known(), broken as never);
-    expect((await memory.load('a.ipynb')).now.declined).toEqual([]);
-    expect((await memory.load('b')).now.declined).toEqual(['c']);
-    await memory.save('a.ipynb', job(), { declined: ['b'] });
-    expect((await memory.load('a.ipynb')).now.declined).toEqual(['b']);
+  it('does without a store that fails, or holds something else', () => {
+    const value = [['a.ipynb'], 7, ['b', { choices: {}, declined: ['c'] }]];
+    const key = `jupyter-to-job:choices:${SCOPE}`;
+    localStorage.setItem(key, JSON.stringify(value));
+    const save = jest.spyOn(Storage.prototype, 'setItem');
+    save.mockImplementation(() => {
+      throw new Error('full');
+    });
+    const memory = new ChoiceMemory(known(), SCOPE);
+    expect(memory.load('a.ipynb').now.declined).toEqual([]);
+    expect(memory.load('b').now.declined).toEqual(['c']);
+    memory.save('a.ipynb', job(), { declined: ['b'] });
+    expect(memory.load('a.ipynb').now.declined).toEqual(['b']);
+    save.mockRestore();
   });
 });

@@ -36,7 +36,7 @@ describe('Submit Job with the Last Choices', () => {
     const dialogs = new SubmitDialogs(
       { checkSubmission } as unknown as IDialogApi,
       { all: [newest], getNewestOf: () => newest } as never,
-      null,
+      'scope',
       TRANS
     );
     const source: INotebookSource = {

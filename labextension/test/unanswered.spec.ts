@@ -17,7 +17,7 @@ function open(...answers: (ApiError | null)[]) {
   const dialogs = new SubmitDialogs(
     {} as IDialogApi,
     { all: [newest], getNewestOf: () => newest } as never,
-    null,
+    'scope',
     TRANS
   );
   /** Each press of a button has a source of its own. */

@@ -197,6 +197,26 @@ def test_a_new_default_of_the_notebook_goes_before_what_was_sent(
     assert sent(page, lab)["parameters"] == {"depth": 4}
 
 
+@pytest.mark.parametrize("lab", [LIMITS], indirect=True)
+def test_a_new_default_counts_in_another_workspace(lab: Lab, open_lab: Callable[[], Page]) -> None:
+    lab.write("reports/study.ipynb", "rate = 1\ndepth = 2", "print(rate)", tags=("parameters",))
+    page = open_lab()
+    ask(page, open_notebook(page, "reports", "study.ipynb"))
+    fields = section(page, "Parameters")
+    fields.get_by_label("rate", exact=True).fill("3")
+    fields.get_by_label("depth", exact=True).fill("4")
+    asked(page)
+    assert sent(page, lab)["parameters"] == {"rate": 3, "depth": 4}
+
+    visit(page, lab.url.replace("/lab?reset&", "/lab/workspaces/other?reset&"))
+    lab.write("reports/study.ipynb", "rate = 8\ndepth = 2", "print(rate)", tags=("parameters",))
+    ask(page, open_notebook(page, "reports", "study.ipynb"))
+    expect(fields.get_by_label("rate", exact=True)).to_have_value("8")
+    expect(fields.get_by_label("depth", exact=True)).to_have_value("4")
+    asked(page)
+    assert sent(page, lab)["parameters"] == {"depth": 4}
+
+
 def run_command_line(lab: Lab) -> str:
     """Submit as a user of the same home does in a terminal; return the job's name."""
     home = lab.base / "home"

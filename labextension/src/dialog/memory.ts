@@ -2,16 +2,14 @@
  * Remembers the choices for each notebook, so that it can be submitted again with two keystrokes.
  * The newest job of the notebook knows them, in whichever page or terminal it was submitted. Only
  * the suggested files that were declined, the names of environment variables, and the defaults that
- * the changed parameters had then are in no job: JupyterLab's state has them. What a sweep has
- * varied is left out: the values of its last run are nobody's choice, and would override those that
+ * the changed parameters had then are in no job: the browser keeps them. What a sweep has varied is
+ * left out: the values of its last run are nobody's choice, and would override those that
  * the notebook was given since.
  */
-import type { IStateDB } from '@jupyterlab/statedb';
-import type { ReadonlyPartialJSONValue } from '@lumino/coreutils';
-
 import { type Choices, choicesOfJob, type Job } from '../jobs/job';
 import { jobsOf, variedParameters } from '../jobs/sweep';
 import type { IJobs } from '../tokens';
+import { BrowserStore } from '../ui/browserStore';
 
 /**
  * Choices for one notebook, the suggested files that were declined, the names of environment
@@ -19,7 +17,7 @@ import type { IJobs } from '../tokens';
  */
 export type RememberedChoices = { choices?: Choices } & Kept;
 
-/** What JupyterLab's state keeps of a notebook. */
+/** What the browser keeps of a notebook. */
 type Kept = {
   declined?: string[];
   variables?: string[];
@@ -36,9 +34,6 @@ export type Memories = {
   later: Promise<RememberedChoices> | null;
 };
 
-/** The key in the state database, which older versions used for the choices, too. */
-const KEY = 'jupyter-to-job:choices';
-
 /** How many notebooks are remembered. The one submitted longest ago is dropped first. */
 const MAX_NOTEBOOKS = 50;
 
@@ -49,16 +44,18 @@ export type KnownJobs = Pick<
 >;
 
 export class ChoiceMemory {
+  /** @param scope as `serverScope` has it */
   constructor(
     private readonly _jobs: KnownJobs,
-    private readonly _state: IStateDB | null
-  ) {}
+    scope: string
+  ) {
+    this._store = new BrowserStore('choices', scope);
+  }
 
   /** Load what is remembered of a notebook, without waiting for the server. */
-  async load(path: string): Promise<Memories> {
-    const kept = await this._loadKept(path);
+  load(path: string): Memories {
     const toMemory = (job: Job | null | undefined): RememberedChoices => {
-      const { sent, defaults, ...others } = kept;
+      const { sent, defaults, ...others } = this._loadKept(path);
       return {
         ...(job && { choices: this._choicesOf(job) }),
         ...others,
@@ -100,13 +97,14 @@ export class ChoiceMemory {
   }
 
   /** Save what no job knows. Never fails: a lost memory must not disturb a submission. */
-  async save(
+  save(
     path: string,
     job: Job,
     { declined = [], variables = [], defaults = {} }: Kept
-  ): Promise<void> {
-    const entries = await this._loadEntries();
-    const others = entries.filter(([notebook]) => notebook !== path);
+  ): void {
+    const others = this._loadEntries().filter(
+      ([notebook]) => notebook !== path
+    );
     const kept: Entry = {
       ...(declined.length > 0 && { declined }),
       ...(variables.length > 0 && { variables }),
@@ -117,15 +115,12 @@ export class ChoiceMemory {
     };
     const added: MemoryEntry[] =
       Object.keys(kept).length > 0 ? [[path, kept]] : [];
-    this._entries = [...added, ...others].slice(0, MAX_NOTEBOOKS);
-    const value = this._entries as unknown as ReadonlyPartialJSONValue;
-    await this._state?.save(KEY, value).catch(error => {
-      console.warn('jupyter-to-job: the choices were not remembered', error);
-    });
+    const entries = [...added, ...others].slice(0, MAX_NOTEBOOKS);
+    this._unsaved = this._store.save(entries) ? null : entries;
   }
 
-  private async _loadKept(path: string): Promise<Entry> {
-    const entries = await this._loadEntries();
+  private _loadKept(path: string): Entry {
+    const entries = this._loadEntries();
     const kept = entries.find(([notebook]) => notebook === path)?.[1];
     return {
       declined: kept?.declined ?? [],
@@ -134,16 +129,15 @@ export class ChoiceMemory {
     };
   }
 
-  /** Load all entries, once: only this page writes them while it lives. */
-  private async _loadEntries(): Promise<MemoryEntry[]> {
-    if (this._entries === null) {
-      const value: unknown = await this._state?.fetch(KEY).catch(() => null);
-      this._entries = Array.isArray(value) ? value.filter(isEntry) : [];
-    }
-    return this._entries;
+  /** Load all entries anew: other pages write them, too. */
+  private _loadEntries(): MemoryEntry[] {
+    const value = this._unsaved ?? this._store.load();
+    return Array.isArray(value) ? value.filter(isEntry) : [];
   }
 
-  private _entries: MemoryEntry[] | null = null;
+  private readonly _store: BrowserStore;
+  /** What the storage did not take, which this page remembers by itself. */
+  private _unsaved: MemoryEntry[] | null = null;
 }
 
 type MemoryEntry = [path: string, remembered: Entry];

@@ -1,6 +1,5 @@
 /** Opens submit dialogs, and keeps the last catalog and the choices for the next ones. */
 import { Dialog } from '@jupyterlab/apputils';
-import type { IStateDB } from '@jupyterlab/statedb';
 import type { TranslationBundle } from '@jupyterlab/translation';
 
 import type { Catalog, Job, Parameter } from '../api';
@@ -24,24 +23,22 @@ import { UnansweredSubmissions } from './unansweredSubmissions';
 
 /** Opens submit dialogs, and submits without one. */
 export class SubmitDialogs implements ISubmitDialog {
+  /** @param scope as `serverScope` has it */
   constructor(
     private readonly _api: IDialogApi,
     private readonly _jobs: KnownJobs & Pick<IJobs, 'copyProgressed'>,
-    state: IStateDB | null,
+    scope: string,
     private readonly _trans: TranslationBundle,
     private readonly _settings: IPreferences | null = null
   ) {
-    this._memory = new ChoiceMemory(_jobs, state);
+    this._memory = new ChoiceMemory(_jobs, scope);
   }
 
-  /**
-   * Only the page's own state is awaited before the dialog is shown, so that the dialog has the
-   * focus before the user's next key.
-   */
+  /** Nothing is awaited before the dialog is shown: it has the focus before the user's next key. */
   async ask(source: INotebookSource): Promise<Job | null> {
     const memories = source.ignoresMemory
       ? { now: {}, later: null }
-      : await this._loadMemories(source.path);
+      : this._loadMemories(source.path);
     const model = new SubmitModel(source, this._api, this._trans, memories.now);
     if (memories.later !== null) {
       model.awaitRemembered(memories.later);
@@ -54,7 +51,7 @@ export class SubmitDialogs implements ISubmitDialog {
     try {
       const job = await this._runDialog(model);
       if (job !== null && !source.ignoresMemory) {
-        await this._memory.save(source.path, job, {
+        this._memory.save(source.path, job, {
           declined: model.files.declinedPaths,
           variables: model.environment.names,
           defaults: model.parameters.changedDefaults
@@ -73,7 +70,7 @@ export class SubmitDialogs implements ISubmitDialog {
   }
 
   async submitAgain(source: INotebookSource): Promise<Job> {
-    const { now, later } = await this._loadMemories(source.path);
+    const { now, later } = this._loadMemories(source.path);
     const remembered = (await later) ?? now;
     await source.ready;
     const choices = this._unanswered.choicesOf(source) ?? {
@@ -82,7 +79,7 @@ export class SubmitDialogs implements ISubmitDialog {
     };
     const job = await this._unanswered.send(source, choices);
     if (source.initialChoices.parameters === undefined) {
-      await this._memory.save(source.path, job, remembered);
+      this._memory.save(source.path, job, remembered);
     }
     return job;
   }
@@ -124,8 +121,8 @@ export class SubmitDialogs implements ISubmitDialog {
   }
 
   /** Load what is remembered of a notebook, with what the user has set for all of them. */
-  private async _loadMemories(path: string): Promise<Memories> {
-    const { now, later } = await this._memory.load(path);
+  private _loadMemories(path: string): Memories {
+    const { now, later } = this._memory.load(path);
     const preferences = this._settings?.current;
     return preferences === undefined
       ? { now, later }

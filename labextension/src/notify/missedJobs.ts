@@ -1,11 +1,11 @@
 /**
  * Finds the jobs that ended while no page of this server was open in this browser. The browser
- * keeps which jobs the user knows of, because JupyterLab's own state belongs to one workspace, and
- * Notebook 7 keeps none.
+ * keeps which jobs the user knows of.
  */
 import type { Client } from '../jobs/client';
 import { isSettled, type Job } from '../jobs/job';
 import { sortKey } from '../jobs/orderedJobs';
+import { BrowserStore } from '../ui/browserStore';
 
 /** How many unsettled jobs are kept, and how many jobs are asked for at most. */
 const MAX_JOBS = 500;
@@ -61,35 +61,22 @@ export async function findMissed(
 
 /** Keeps in the browser's storage what the user knows. */
 export class KnownStore {
-  /** @param scope distinguishes the servers that have or had this origin */
-  constructor(
-    scope: string,
-    private readonly _storage: Storage = window.localStorage
-  ) {
-    this._key = `jupyter-to-job:known:${scope}`;
+  constructor(scope: string) {
+    this._store = new BrowserStore('known', scope);
   }
 
   /** What was kept; null if nothing was. */
   load(): Known | null {
-    try {
-      const value: unknown = JSON.parse(
-        this._storage.getItem(this._key) ?? 'null'
-      );
-      return isKnown(value) ? value : null;
-    } catch {
-      return null; // The storage may be forbidden.
-    }
+    const value = this._store.load();
+    return isKnown(value) ? value : null;
   }
 
+  /** Keep it. If the storage is full or forbidden, nothing is told on return. */
   save(known: Known): void {
-    try {
-      this._storage.setItem(this._key, JSON.stringify(known));
-    } catch {
-      // It may be full or forbidden: then nothing is told on return.
-    }
+    this._store.save(known);
   }
 
-  private readonly _key: string;
+  private readonly _store: BrowserStore;
 }
 
 function isKnown(value: unknown): value is Known {

@@ -3,13 +3,13 @@ import type {
   JupyterFrontEnd,
   JupyterFrontEndPlugin
 } from '@jupyterlab/application';
-import { IStateDB } from '@jupyterlab/statedb';
 import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 
 import { SubmitDialogs } from '../dialog/submitDialogs';
 import { Client } from '../jobs/client';
 import { IPreferences } from '../settings/preferences';
 import { IJobs, ISubmitDialog } from '../tokens';
+import { serverScope } from '../ui/browserStore';
 
 const plugin: JupyterFrontEndPlugin<ISubmitDialog> = {
   id: 'jupyter-to-job:dialog',
@@ -17,11 +17,10 @@ const plugin: JupyterFrontEndPlugin<ISubmitDialog> = {
   autoStart: true,
   provides: ISubmitDialog,
   requires: [IJobs],
-  optional: [IStateDB, ITranslator, IPreferences],
+  optional: [ITranslator, IPreferences],
   activate: (
     { serviceManager }: JupyterFrontEnd,
     jobs: IJobs,
-    state: IStateDB | null,
     translator: ITranslator | null,
     preferences: IPreferences | null
   ): ISubmitDialog =>
@@ -31,7 +30,7 @@ const plugin: JupyterFrontEndPlugin<ISubmitDialog> = {
         () => preferences?.current.resultsFolder ?? ''
       ),
       jobs,
-      state,
+      serverScope(serviceManager.serverSettings.baseUrl),
       (translator ?? nullTranslator).load('jupyter_to_job'),
       preferences
     )

@@ -3,7 +3,6 @@ import type {
   JupyterFrontEnd,
   JupyterFrontEndPlugin
 } from '@jupyterlab/application';
-import { PageConfig } from '@jupyterlab/coreutils';
 import type { Contents } from '@jupyterlab/services';
 import {
   ITranslator,
@@ -19,6 +18,7 @@ import { endToast } from '../notify/endText';
 import { findMissed, KnownStore, knownOf } from '../notify/missedJobs';
 import { IPreferences, RegistryPreferences } from '../settings/preferences';
 import { IJobs } from '../tokens';
+import { serverScope } from '../ui/browserStore';
 import { countsText, toastTypeOf } from '../ui/countsText';
 import { openActions } from '../ui/openResult';
 import { showToast, type Toast } from '../ui/toast';
@@ -41,9 +41,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
     const trans = (translator ?? nullTranslator).load('jupyter_to_job');
     const preferences = optionalPreferences ?? new RegistryPreferences();
     const settings = serviceManager.serverSettings;
-    // A server may have the address of an earlier one, and other jobs.
-    const workspace = PageConfig.getOption('jupyterToJobWorkspace');
-    const store = new KnownStore(`${settings.baseUrl}:${workspace}`);
+    const store = new KnownStore(serverScope(settings.baseUrl));
     const tell = async () => {
       const known = store.load();
       const missed =
