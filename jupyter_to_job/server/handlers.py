@@ -33,13 +33,17 @@ from ..workspace import Workspace
 from .body import MAX_BODY, MAX_DRAIN, MAX_SUBMISSION, Body
 
 RESOURCE = "jupyter-to-job"
-CODES = {401: "unauthenticated", 403: "forbidden", 404: "not_found", 405: "no_route"}
+CODES = {401: "unauthenticated", 403: "unauthenticated", 404: "not_found", 405: "no_route"}
 """Codes of the errors that are Jupyter Server's own, by their HTTP status."""
 _MESSAGES = {
     403: "This needs a token, or the cookie of somebody who is logged in.",
     405: "There is no such route.",
 }
 _Answer = TypeVar("_Answer")
+
+
+class Forbidden(web.HTTPError):
+    """The server's authorizer does not allow a request of a user who is logged in."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +83,7 @@ class JobsHandler(ExtensionHandlerMixin, APIHandler):
         request = self._api_request()
         if not await self._is_authorized(action(request), RESOURCE):
             message = f"You are not allowed to {action(request)} {RESOURCE} here."
-            raise web.HTTPError(403, message)
+            raise Forbidden(403, message)
         limit = MAX_SUBMISSION if takes_large(request) else MAX_BODY
         self.request.connection.set_max_body_size(MAX_DRAIN)  # type: ignore[union-attr]
         self._body = Body(limit)
@@ -108,7 +112,7 @@ class JobsHandler(ExtensionHandlerMixin, APIHandler):
         message = "Something went wrong in the server: its log has it."
         if isinstance(error, web.HTTPError):
             message = error.log_message or error.reason or _MESSAGES.get(status_code, message)
-        code = CODES.get(status_code, "error")
+        code = "forbidden" if isinstance(error, Forbidden) else CODES.get(status_code, "error")
         details = {"code": code, "message": message, "hint": ""}
         if status_code >= 500:
             self.log.error("request_id=%s failed: %s", self._request_id, message)

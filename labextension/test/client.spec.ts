@@ -118,6 +118,17 @@ test('nobody knows whether a controller that is away has taken a submission', ()
   );
 });
 
+test('who is no longer logged in reads what to do, in any language', () => {
+  const server = 'XSRF cookie does not match POST argument';
+  const error = new ApiError('refused', server, '', 'unauthenticated');
+  const english = nullTranslator.load('jupyter_to_job');
+  expect(errorText(error, english)).toBe(
+    'Not submitted: You are no longer logged in. Log in again in another tab, then try again.'
+  );
+  const german = { __: (text: string) => `de: ${text}` } as typeof english;
+  expect(errorText(error, german, false)).toMatch(/^de: You are .* again\.$/);
+});
+
 test('an error that only an administrator can mend quotes the id', async () => {
   const body = JSON.stringify({
     error: {

@@ -63,6 +63,7 @@ async def test_no_token_and_a_wrong_one(
             answer = await ask(where, operation.method, headers)
             assert answer.code == 403, f"{operation} {headers}"
             openapi.validate("Failure", json.loads(answer.body))
+            assert json.loads(answer.body)["error"]["code"] == "unauthenticated"
             assert job not in answer.body.decode()
     assert tree(exchange, jp_root_dir) == before
 
@@ -123,6 +124,7 @@ async def test_a_cookie_needs_the_xsrf_header(
             for headers in ({}, {"X-XSRFToken": "wrong"}):
                 answer = await ask(path, operation.method, {"Cookie": cookie, **headers})
                 assert answer.code == 403, f"{operation} {headers}"
+                assert json.loads(answer.body)["error"]["code"] == "unauthenticated"
     assert tree(exchange, jp_root_dir) == before
     right = {"Cookie": f"{cookie}; _xsrf=both", "X-XSRFToken": "both"}
     assert (await ask(f"{where}jobs/{job}/cancel", "POST", right)).code == 202

@@ -16,6 +16,9 @@ export function explainCode(
   trans: TranslationBundle
 ): string {
   const text = code === null ? undefined : codeTexts(trans)[code];
+  if (code === 'unauthenticated') {
+    return text!; // the server's own sentence is for programs
+  }
   const isSaid = text === undefined || text === codeTexts(ENGLISH)[code!];
   return isSaid ? message : `${text} ${message}`;
 }
@@ -59,6 +62,9 @@ function codeTexts(trans: TranslationBundle): Record<string, string> {
     storage_full: trans.__('There is no space left for jobs.'),
     timed_out: trans.__('It took too long.'),
     too_large: trans.__('It is too large.'),
+    unauthenticated: trans.__(
+      'You are no longer logged in. Log in again in another tab, then try again.'
+    ),
     unavailable: trans.__('What runs the jobs cannot be reached now.'),
     unknown_choice: trans.__('There is no such flavor, device or kernel.'),
     unknown_parameter: trans.__('The notebook does not declare a parameter.'),
