@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from .. import __version__
-from ..domain.errors import BadInput, JobsError, NoRoute, NotFound, no_group, no_room
+from ..domain.errors import BadInput, JobsError, NoRoute, NotFound, Withdrawn, no_group, no_room
 from ..domain.job import Job, State, Submission
 from ..domain.results import results_of
 from ..domain.sweep import Run
@@ -179,8 +179,15 @@ def _sweep(call: _Call) -> ApiResponse:
 
     key = idempotency_key(call.request.headers)
     submission, runs = call.sweep(key)
+    jobs: list[Job] = []
     with call.context.transfers.track(key) as transfer:
-        jobs = list(call.jobs.sweep(submission, runs, transfer))
+        transfer.expect_jobs(len(runs))
+        try:
+            for job in call.jobs.sweep(submission, runs, transfer):
+                jobs.append(job)
+        except Withdrawn:
+            if not jobs:
+                raise
     body = {"group": submission.group, "jobs": [job.to_json() for job in jobs]}
     return ApiResponse.json(201, body)
 

@@ -1,7 +1,8 @@
 """Tracks a submission while it is sent: how much was copied, and whether it was withdrawn.
 
 The thread that submits calls `step` and `confirm`; another thread may call `withdraw`. Exactly one
-of the two wins: after `confirm` the job is recorded, before it nothing is.
+of the two wins: after `confirm` the job is recorded, before it nothing is. A sweep calls `confirm`
+for each of its jobs: `withdraw` wins against those that are not confirmed yet.
 """
 
 from __future__ import annotations
@@ -30,10 +31,14 @@ class Transfer:
         self._report = report
         self._lock = threading.Lock()
         self._withdrawn = False
-        self._confirmed = False
+        self._unconfirmed = 1
         self._bytes = self._total = 0
         self._reported_at = time.monotonic()
         self._has_reported = False
+
+    def expect_jobs(self, count: int) -> None:
+        """Set how many jobs the submission makes: until the last one it can be withdrawn."""
+        self._unconfirmed = count
 
     def expect(self, total: int) -> None:
         """Set how many bytes there are to copy. Raises Withdrawn."""
@@ -54,16 +59,16 @@ class Transfer:
             self._report(self._key, min(self._bytes, self._total), self._total)
 
     def confirm(self) -> None:
-        """Decide that the job is recorded. Raises Withdrawn."""
+        """Decide that a job is recorded. Raises Withdrawn."""
         with self._lock:
             if self._withdrawn:
                 raise Withdrawn("The submission was withdrawn.", "Nothing was recorded.")
-            self._confirmed = True
+            self._unconfirmed -= 1
 
     def withdraw(self) -> bool:
-        """Decide that nothing is recorded; False if it is already."""
+        """Decide that no further job is recorded; False if all are already."""
         with self._lock:
-            self._withdrawn = not self._confirmed
+            self._withdrawn = self._unconfirmed > 0
             return self._withdrawn
 
 
@@ -103,7 +108,7 @@ class Transfers:
                     del self._under_way[key]
 
     def withdraw(self, key: str) -> None:
-        """Keep `key` from being recorded. Raises Conflict if it is recorded already."""
+        """Keep further jobs of `key` from being recorded. Raises Conflict if all are already."""
         with self._lock:
             under_way = self._under_way.get(key, [])
             if key in self._recorded or not all(t.withdraw() for t in under_way):

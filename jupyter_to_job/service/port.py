@@ -103,7 +103,7 @@ class Jobs(Protocol):
         """Submit once for each run, all from one frozen copy; yield each job once it is recorded.
 
         With an idempotency key each run gets a key of its own, so that what was interrupted can be
-        repeated. An error ends it, and what is recorded stays.
+        repeated. An error ends it, Withdrawn as well, and what is recorded stays.
         """
 
     def preflight(self, submission: Submission) -> Preflight:

@@ -71,9 +71,9 @@ class RemoteJobs:
         """See the port. Sent again after a lost connection it is still one job."""
         if submission.idempotency_key is not None:
             check_key(submission.idempotency_key)
-        patience = Patience()
-        submission, files = self._send_files(submission, transfer or Transfer(), patience)
-        return self._submit(submission, files, patience)
+        transfer, patience = transfer or Transfer(), Patience()
+        submission, files = self._send_files(submission, transfer, patience)
+        return self._submit(submission, files, transfer, patience)
 
     def sweep(
         self, submission: Submission, runs: Sequence[Run], transfer: Transfer | None = None
@@ -82,10 +82,10 @@ class RemoteJobs:
         require_key(submission.idempotency_key)
         for run in runs:
             require_utf8(vars(run))
-        patience = Patience()
-        submission, files = self._send_files(submission, transfer or Transfer(), patience)
+        transfer, patience = transfer or Transfer(), Patience()
+        submission, files = self._send_files(submission, transfer, patience)
         for run_submission in submissions_of(submission, runs):
-            yield self._submit(run_submission, files, patience)[0]
+            yield self._submit(run_submission, files, transfer, patience)[0]
 
     def preflight(self, submission: Submission) -> Preflight:
         """See the port: the problems of the workspace, then those of the gateway.
@@ -288,16 +288,20 @@ class RemoteJobs:
         require_utf8({**vars(submission), **paths})
         self._caller.make_folder_of(submission.output or submission.results)
         inputs = self._upload(frozen, transfer, patience)
-        transfer.confirm()
         packages = self._packages(frozen.kernel)
         files = {"expected_sha256": frozen.sha256, "inputs": inputs, "packages": packages}
         return submission, files
 
     def _submit(
-        self, submission: Submission, files: dict[str, Any], patience: Patience
+        self,
+        submission: Submission,
+        files: dict[str, Any],
+        transfer: Transfer,
+        patience: Patience,
     ) -> tuple[Job, bool]:
         """Record a job whose files were sent; return it and whether it is new."""
         body = {**self._body(submission), **files}
+        transfer.confirm()
         response = self._post("jobs", body, submission.idempotency_key, patience)
         return self._job(json_of(response)), response.status_code == 201
 

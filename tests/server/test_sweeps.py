@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import csv
 import io
+import itertools
 import json
 import threading
 from collections.abc import Awaitable, Callable
@@ -17,6 +19,8 @@ import nbformat.v4 as v4
 import pandas as pd
 import pytest
 from jupyter_server.serverapp import ServerApp
+
+from jupyter_to_job.exchange import FileExchange
 
 from ..processes import BOUND
 from .test_openapi import DOT, RECORD_PICTURE
@@ -81,6 +85,46 @@ async def test_a_repeated_request_makes_nothing_twice(jp_fetch: Fetch, jp_root_d
     assert [job["name"] for job in again["jobs"]] == [job["name"] for job in first["jobs"]]
     assert again["group"] == first["group"]
     assert len(await listed(jp_fetch)) == 2
+
+
+@pytest.mark.parametrize("step", ["claimed_name", "create"])
+async def test_a_sweep_that_is_withdrawn_keeps_what_is_recorded(
+    jp_fetch: Fetch, jp_root_dir: Path, exchange: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    write_train(jp_root_dir)
+    halt = Halt(monkeypatch, step)
+    key = {"Idempotency-Key": "click"}
+    sweep = body(runs=[{"parameters": {"a": value}} for value in range(3)])
+    sending = asyncio.ensure_future(post(jp_fetch, "sweeps", body=sweep, **key))
+    assert await asyncio.to_thread(halt.is_reached.wait, BOUND)
+    answer = await jp_fetch(*API, "submissions", "click", method="DELETE")
+    assert answer.code == 204
+    halt.go_on.set()
+    answer = await sending
+
+    assert answer.code == 201
+    (job,) = json.loads(answer.body)["jobs"]
+    assert job["parameters"] == {"b": 5, "a": 0}
+    assert [each["name"] for each in await listed(jp_fetch)] == [job["name"]]
+    assert len(list((exchange / ".keys").iterdir())) == 1
+    status, error = await refusal(post(jp_fetch, "sweeps", body=sweep, **key))
+    assert (status, error["code"]) == (409, "withdrawn")
+
+
+class Halt:
+    """Holds the second call of a method of the exchange, which is for the second run of a sweep."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, method: str) -> None:
+        self.is_reached, self.go_on = threading.Event(), threading.Event()
+        calls, call = itertools.count(1), getattr(FileExchange, method)
+
+        def held(*args: Any, **options: Any) -> Any:
+            if next(calls) == 2:
+                self.is_reached.set()
+                self.go_on.wait(BOUND)
+            return call(*args, **options)
+
+        monkeypatch.setattr(FileExchange, method, held)
 
 
 async def test_what_is_wrong_is_refused_before_anything_is_recorded(

@@ -17,9 +17,17 @@ import pytest
 from jupyter_to_job.backends.memory import MemoryBackend
 from jupyter_to_job.controller.intake.budgets import BLOBS_FOLDER
 from jupyter_to_job.controller.jobs import GatewayJobs
-from jupyter_to_job.domain.errors import BadInput, Cleared, NotFound, Refused, Unavailable
+from jupyter_to_job.domain.errors import (
+    BadInput,
+    Cleared,
+    NotFound,
+    Refused,
+    Unavailable,
+    Withdrawn,
+)
 from jupyter_to_job.domain.job import Changes, ClusterEvent, Job, Submission
 from jupyter_to_job.domain.sweep import Run
+from jupyter_to_job.domain.transfer import Transfer
 from jupyter_to_job.exchange import FileExchange, patience
 from jupyter_to_job.exchange.gateway import Gateway, json_of
 from jupyter_to_job.exchange.retention import Policy, enforce
@@ -156,6 +164,21 @@ def test_a_sweep_is_frozen_once(
 
     monkeypatch.setattr(GatewayJobs, "find", find_as_before)  # an older one knows no groups
     assert [job.name for job in all_jobs(jobs, group="night")] == names
+
+
+def test_a_sweep_that_is_withdrawn_ends(jobs: RemoteJobs) -> None:
+    transfer = Transfer()
+    transfer.expect_jobs(3)
+    sweep = jobs.sweep(Submission("dir/train.ipynb"), [Run({"a": n}) for n in range(3)], transfer)
+    made = next(sweep)
+    assert transfer.withdraw()
+    with pytest.raises(Withdrawn):
+        next(sweep)
+    assert [job.name for job in all_jobs(jobs)] == [made.name]
+
+    transfer = Transfer()
+    jobs.submit(Submission("dir/train.ipynb"), transfer)
+    assert not transfer.withdraw()
 
 
 def test_an_older_gateway_that_answers_with_all_jobs(

@@ -261,9 +261,9 @@ class SubmissionService:
         """Record a job with its inputs; None if the name is taken. A failure frees `claim`."""
         size = sum(item.size for item in frozen.inputs)
         added = sum(item.size for item in frozen.inputs if item.stored is None)
-        transfer.expect(size)
         inputs = {i.path: partial(freeze_input, i, step=transfer.step) for i in frozen.inputs}
         try:
+            transfer.expect(size)
             self.admit_job(caller.owner, size, added)
             return self.exchange.create(
                 request,
