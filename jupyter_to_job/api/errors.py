@@ -9,6 +9,7 @@ from ..domain.errors import (
     Conflict,
     JobsError,
     NotFound,
+    PartlySubmitted,
     Refused,
     StorageFull,
     TimedOut,
@@ -23,6 +24,7 @@ _STATUS: tuple[tuple[type[JobsError], int], ...] = (
     (Conflict, 409),
     (TooLarge, 413),
     (StorageFull, 507),
+    (PartlySubmitted, 503),
     (TimedOut, 408),
     (Unavailable, 503),
     (BadCatalog, 500),  # the admin's mistake, not the caller's

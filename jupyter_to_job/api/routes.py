@@ -9,7 +9,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from .. import __version__
-from ..domain.errors import BadInput, JobsError, NoRoute, NotFound, Withdrawn, no_group, no_room
+from ..domain.errors import (
+    BadInput,
+    JobsError,
+    NoRoute,
+    NotFound,
+    PartlySubmitted,
+    Withdrawn,
+    no_group,
+    no_room,
+)
 from ..domain.job import Job, State, Submission
 from ..domain.results import results_of
 from ..domain.sweep import Run
@@ -185,9 +194,14 @@ def _sweep(call: _Call) -> ApiResponse:
         try:
             for job in call.jobs.sweep(submission, runs, transfer):
                 jobs.append(job)
-        except Withdrawn:
+        except JobsError as error:
             if not jobs:
                 raise
+            if not isinstance(error, Withdrawn):
+                made = f"{len(jobs)} of {len(runs)} jobs"
+                what = f"Submitted as the group {submission.group}: {made}."
+                more = " Sending the same again submits the others." if key is not None else ""
+                raise PartlySubmitted(f"{what}{more} {error.message}", error.hint) from error
     body = {"group": submission.group, "jobs": [job.to_json() for job in jobs]}
     return ApiResponse.json(201, body)
 

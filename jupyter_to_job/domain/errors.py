@@ -20,6 +20,7 @@ JobsError
 ├── TooLarge                 over a size cap
 │   └── OverBudget           over what a gateway keeps of one attempt: it takes no more of it
 ├── StorageFull              the exchange, or its owner's share of it, has no room for new jobs
+├── PartlySubmitted          a sweep of which only some jobs are recorded
 ├── CannotDeliver            no courier can deliver this now: held
 ├── Unavailable              backend or exchange cannot be used now; try again (retryable)
 │   └── TimedOut             a request came too slowly
@@ -181,6 +182,12 @@ class StorageFull(JobsError):
     code = "storage_full"
 
 
+class PartlySubmitted(JobsError):
+    """An error ended a sweep after some of its jobs were recorded: these stay."""
+
+    code = "partly_submitted"
+
+
 class CannotDeliver(JobsError):
     """No courier can deliver a result now. `is_final`: nor will one ever."""
 
@@ -254,6 +261,7 @@ BY_CODE: dict[str, type[JobsError]] = {
         TooLarge,
         OverBudget,
         StorageFull,
+        PartlySubmitted,
         Unavailable,
         TimedOut,
         Damaged,

@@ -129,6 +129,12 @@ test('who is no longer logged in reads what to do, in any language', () => {
   expect(errorText(error, german, false)).toMatch(/^de: You are .* again\.$/);
 });
 
+test('a sweep of which only some jobs were submitted does not pass for none', () => {
+  const message = 'Submitted as the group night: 2 of 4 jobs. No room.';
+  const error = new ApiError('refused', message, '', 'partly_submitted');
+  expect(errorText(error, nullTranslator.load('jupyter_to_job'))).toBe(message);
+});
+
 test('an error that only an administrator can mend quotes the id', async () => {
   const body = JSON.stringify({
     error: {

@@ -216,26 +216,29 @@ describe('SubmitModel', () => {
     expect(third).not.toBe(first);
   });
 
-  it('sends the plan that it has told, and tells another one', async () => {
-    const server = new Server();
-    let folders = 'mounted';
-    server.answer = ({ device }) =>
-      preflight({ plan: { device: device!, folders } });
-    const changed = new ApiError('refused', 'Changed.', '', 'plan_changed');
-    const { model, sent } = await open({ flavor: 'gpu' }, server, [changed]);
-    folders = 'left behind';
-    expect(await model.send()).toBeNull();
-    await settle();
-    expect(model.failure?.error).toBe(changed);
-    expect(model.presentPreflight?.plan).toEqual({ device: 't4', folders });
+  it.each(['plan_changed', 'partly_submitted'])(
+    'sends the plan that it has told, and tells another one: %s',
+    async code => {
+      const server = new Server();
+      let folders = 'mounted';
+      server.answer = ({ device }) =>
+        preflight({ plan: { device: device!, folders } });
+      const changed = new ApiError('refused', 'Changed.', '', code);
+      const { model, sent } = await open({ flavor: 'gpu' }, server, [changed]);
+      folders = 'left behind';
+      expect(await model.send()).toBeNull();
+      await settle();
+      expect(model.failure?.error).toBe(changed);
+      expect(model.presentPreflight?.plan).toEqual({ device: 't4', folders });
 
-    expect(await model.send()).not.toBeNull();
-    expect(sent.map(({ plan }) => plan?.folders)).toEqual([
-      'mounted',
-      'left behind'
-    ]);
-    expect(sent[1]!.key).toBe(sent[0]!.key);
-  });
+      expect(await model.send()).not.toBeNull();
+      expect(sent.map(({ plan }) => plan?.folders)).toEqual([
+        'mounted',
+        'left behind'
+      ]);
+      expect(sent[1]!.key).toBe(sent[0]!.key);
+    }
+  );
 
   it('tells and sends no plan of other choices', async () => {
     const server = new Server();

@@ -20,6 +20,7 @@ import pandas as pd
 import pytest
 from jupyter_server.serverapp import ServerApp
 
+from jupyter_to_job.domain.errors import StorageFull
 from jupyter_to_job.exchange import FileExchange
 
 from ..processes import BOUND
@@ -109,6 +110,42 @@ async def test_a_sweep_that_is_withdrawn_keeps_what_is_recorded(
     assert len(list((exchange / ".keys").iterdir())) == 1
     status, error = await refusal(post(jp_fetch, "sweeps", body=sweep, **key))
     assert (status, error["code"]) == (409, "withdrawn")
+
+
+async def test_a_sweep_that_fails_midway_says_what_was_submitted(
+    jp_fetch: Fetch, jp_root_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_train(jp_root_dir)
+    key = {"Idempotency-Key": "click"}
+    sweep = body(runs=[{"parameters": {"a": value}} for value in range(4)], group="night")
+    room, create = 0, FileExchange.create
+
+    def create_while_there_is_room(*args: Any, **options: Any) -> Any:
+        nonlocal room
+        room -= 1
+        if room < 0:
+            raise StorageFull("Your jobs use 20 GiB.", "Delete some.")
+        return create(*args, **options)
+
+    monkeypatch.setattr(FileExchange, "create", create_while_there_is_room)
+    status, error = await refusal(post(jp_fetch, "sweeps", body=sweep, **key))
+    assert (status, error["code"], error["message"]) == (
+        507, "storage_full", "Your jobs use 20 GiB.",
+    )  # fmt: skip
+    room = 2
+    status, error = await refusal(post(jp_fetch, "sweeps", body=sweep, **key))
+    assert (status, error["code"], error["hint"]) == (503, "partly_submitted", "Delete some.")
+    assert error["message"] == (
+        "Submitted as the group night: 2 of 4 jobs. Sending the same again submits the others. "
+        "Your jobs use 20 GiB."
+    )
+    assert len(await listed(jp_fetch)) == 2
+    room = 2
+    assert (await post(jp_fetch, "sweeps", body=sweep, **key)).code == 201
+    assert len(await listed(jp_fetch)) == 4
+    room = 1
+    status, error = await refusal(post(jp_fetch, "sweeps", body=sweep))  # would make all once more
+    assert error["message"] == "Submitted as the group night: 1 of 4 jobs. Your jobs use 20 GiB."
 
 
 class Halt:

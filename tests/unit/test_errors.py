@@ -20,6 +20,7 @@ EXITS = {
     "cleared": 3, "no_route": 3, "refused": 4, "never_fits": 4, "unavailable": 5, "conflict": 2,
     "stale": 2, "withdrawn": 2, "plan_changed": 2,
     "too_large": 2, "over_budget": 2, "storage_full": 4, "timed_out": 5, "damaged": 1, "error": 1,
+    "partly_submitted": 1,
 }  # fmt: skip
 
 
@@ -67,7 +68,7 @@ def test_each_has_its_status() -> None:
         "stale": 409, "withdrawn": 409, "plan_changed": 409,
         "too_large": 413, "over_budget": 413, "storage_full": 507,
         "unavailable": 503, "timed_out": 408, "damaged": 500,
-        "error": 500,
+        "error": 500, "partly_submitted": 503,
     }  # fmt: skip
 
 

@@ -13,7 +13,7 @@ import {
   listDevices,
   unavailableReason
 } from '../jobs/catalog';
-import { ApiError, type IDialogApi } from '../jobs/client';
+import { ApiError, hasCode, type IDialogApi } from '../jobs/client';
 import type { Choices, CopyProgress } from '../jobs/job';
 import type { INotebookSource } from '../source';
 import { durationText } from '../ui/format';
@@ -302,12 +302,12 @@ export class SubmitModel implements IDisposable {
       const plan = this.presentPreflight?.plan;
       return await this.sweep.submit(this.source, choices, key, plan);
     } catch (error) {
-      if (error instanceof ApiError && error.code === 'withdrawn') {
+      if (hasCode(error, 'withdrawn')) {
         this.isWithdrawn = true;
         this._key.discard();
       } else {
         this._setFailure(error, true);
-        if (error instanceof ApiError && error.code === 'plan_changed') {
+        if (hasCode(error, 'plan_changed', 'partly_submitted')) {
           this._checkChoices(true); // so that the user sees what is another now
         }
       }

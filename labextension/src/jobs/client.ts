@@ -53,9 +53,14 @@ export class ApiError extends Error {
   }
 }
 
+/** Whether the server answered with one of these codes. */
+export function hasCode(error: unknown, ...codes: string[]): boolean {
+  return error instanceof ApiError && codes.includes(error.code ?? '');
+}
+
 /** Whether the server answered that it has no such job. */
 export function isNotFound(error: unknown): boolean {
-  return error instanceof ApiError && error.code === 'not_found';
+  return hasCode(error, 'not_found');
 }
 
 /** Whether a request may have been carried out: no answer came, or none from what runs the jobs. */

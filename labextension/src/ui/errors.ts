@@ -58,6 +58,9 @@ export function errorText(
   }
   switch (error.failure) {
     case 'refused':
+      if (error.code === 'partly_submitted') {
+        return refusalText(error, trans); // it says itself what was submitted
+      }
       return isSubmission && isUncertain(error)
         ? trans.__(
             '%1 Sending again is safe: it stays one job.',

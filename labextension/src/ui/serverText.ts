@@ -55,6 +55,7 @@ function codeTexts(trans: TranslationBundle): Record<string, string> {
     not_writable: trans.__('The result cannot be written there now.'),
     over_budget: trans.__('There is no room left for your jobs.'),
     over_quota: trans.__('It is over the quota of the cluster.'),
+    partly_submitted: trans.__('Only some of the jobs were submitted.'),
     plan_changed: trans.__('The job would run in another way than was said.'),
     refused: trans.__('It is not allowed.'),
     runs_as_root: trans.__('It would run as root.'),
