@@ -9,6 +9,7 @@ import type {
   Job,
   Submission
 } from './jobs/job';
+import type { PendingSweeps } from './jobs/pendingSweeps';
 import type { SweepSubmission, SweptJobs } from './jobs/sweep';
 import type { INotebookSource } from './source';
 
@@ -34,6 +35,8 @@ export interface IJobs {
   readonly copyProgressed: ISignal<IJobs, CopyProgress>;
   /** One of the five fields below has changed. */
   readonly conditionChanged: ISignal<IJobs, void>;
+  /** The sweeps that this page is sending. */
+  readonly pendingSweeps: Pick<PendingSweeps, 'end'>;
   /** Whether the job list was loaded at least once. */
   readonly isLoaded: boolean;
   /** Whether a request for the job list is in progress. */

@@ -30,11 +30,9 @@ import {
   PAGE_SIZE,
   pageSizeFor
 } from './pages';
-import { sendWithRetries } from './retries';
+import { PendingSweeps } from './pendingSweeps';
+import { RETRY_DELAYS_MS, sendWithRetries } from './retries';
 import type { SweepSubmission, SweptJobs } from './sweep';
-
-/** Delays before each retry of a submission that got no answer, in milliseconds. */
-const RETRY_DELAYS_MS = [500, 2000];
 
 /** Stores the jobs that this page has loaded. */
 export class Jobs implements IJobs {
@@ -53,6 +51,7 @@ export class Jobs implements IJobs {
   readonly settled = new Signal<this, Job>(this);
   readonly copyProgressed = new Signal<this, CopyProgress>(this);
   readonly conditionChanged = new Signal<this, void>(this);
+  readonly pendingSweeps = new PendingSweeps();
   isLoaded = false;
   error: unknown = null;
 
@@ -124,18 +123,18 @@ export class Jobs implements IJobs {
     return this._create(() => this._client.submit(submission, idempotencyKey));
   }
 
-  async submitSweep(
+  submitSweep(
     submission: SweepSubmission,
     idempotencyKey: string = UUID.uuid4()
   ): Promise<SweptJobs> {
     const sentAt = this.order.now;
-    const swept = await sendWithRetries(
-      () => this._client.submitSweep(submission, idempotencyKey),
-      this._retryDelays
-    );
-    this.sweepSubmitted.emit(swept);
-    swept.jobs.forEach(job => this._add(job, sentAt));
-    return swept;
+    const send = () => this._client.submitSweep(submission, idempotencyKey);
+    return this.pendingSweeps.track(async () => {
+      const swept = await sendWithRetries(send, this._retryDelays);
+      this.sweepSubmitted.emit(swept);
+      swept.jobs.forEach(job => this._add(job, sentAt));
+      return swept;
+    });
   }
 
   loadGroup(group: string): Promise<void> {

@@ -1,6 +1,9 @@
 /** Sends a request again if no answer came. */
 import { ApiError } from './client';
 
+/** Delays before each retry of a submission that got no answer, in milliseconds. */
+export const RETRY_DELAYS_MS = [500, 2000];
+
 /**
  * Send until there is an answer. A submission's idempotency key prevents a second job.
  *

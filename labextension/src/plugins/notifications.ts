@@ -43,9 +43,16 @@ const plugin: JupyterFrontEndPlugin<void> = {
       const actions = detailsActions(job.name, commands, trans);
       toasts.show(job, { type: 'info', text, actions });
     };
+    const tellEnd = (job: Job) => {
+      if (!groups.takes(job) && isShown(job)) {
+        const actions = openActions(job, commands, trans, contents);
+        toasts.show(job, { ...endToast(job, trans), actions });
+      }
+    };
     const groups = new GroupToasts(jobs, trans, {
       isShown,
       tellSubmitted,
+      tellEnd,
       showResults: group =>
         void commands.execute(GroupCommandIDs.results, { group })
     });
@@ -59,12 +66,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
         groups.onSubmitted(swept);
       }
     });
-    jobs.settled.connect((_, job: Job) => {
-      if (!groups.takes(job) && isShown(job)) {
-        const actions = openActions(job, commands, trans, contents);
-        toasts.show(job, { ...endToast(job, trans), actions });
-      }
-    });
+    jobs.settled.connect((_, job: Job) => tellEnd(job));
   }
 };
 

@@ -25,6 +25,8 @@ type Options = {
   isShown: (end: Pick<Job, 'state'>) => boolean;
   /** Tells that a single job was submitted. */
   tellSubmitted: (job: Job) => void;
+  /** Tells the end of a job, unless `takes` takes it. */
+  tellEnd: (job: Job) => void;
   /** Compares the jobs of a group. */
   showResults: (group: string) => void;
   gatherMs?: number;
@@ -32,7 +34,7 @@ type Options = {
 
 export class GroupToasts {
   constructor(
-    private readonly _jobs: Pick<IJobs, 'all' | 'loadGroup'>,
+    private readonly _jobs: Pick<IJobs, 'all' | 'loadGroup' | 'pendingSweeps'>,
     private readonly _trans: TranslationBundle,
     private readonly _options: Options
   ) {}
@@ -68,10 +70,16 @@ export class GroupToasts {
   /**
    * Take the end of a job that is one of several of a group; returns whether it is told with the
    * others. A failure is told at once, unless it is of a sweep that this page has sent: a group may
-   * go on for days.
+   * go on for days. While a sweep is sent nobody knows whether its group has more jobs: the end is
+   * told after that.
    */
   takes(job: Job): boolean {
     const { group } = job;
+    const { end } = this._jobs.pendingSweeps;
+    if (group !== null && end !== null) {
+      void end.then(() => this._options.tellEnd(job));
+      return true;
+    }
     const members = group === null ? [] : jobsOf(this._jobs.all, group);
     if (group === null || members.length < 2) {
       return false;
@@ -99,7 +107,12 @@ export class GroupToasts {
   }
 
   private async _tellEnd(group: string): Promise<void> {
+    if (this._ending.has(group)) {
+      return;
+    }
+    this._ending.add(group); // several ends may have waited for the same sweep
     await this._jobs.loadGroup(group).catch(() => undefined); // older ones count, too
+    this._ending.delete(group);
     const jobs = jobsOf(this._jobs.all, group);
     const { failed } = countStates(standingJobs(jobs));
     if (this._options.isShown({ state: failed > 0 ? 'failed' : 'succeeded' })) {
@@ -120,6 +133,8 @@ export class GroupToasts {
 
   /** Groups that this page has sent. */
   private readonly _sent = new Set<string>();
+  /** Groups whose end is about to be told. */
+  private readonly _ending = new Set<string>();
   /** The reruns of each group that were not told yet. */
   private readonly _reruns = new Map<string, Job[]>();
 }
