@@ -18,6 +18,7 @@ from ..domain.transfer import Transfer
 from ..domain.wait import JobWait, Need
 from ..exchange import Request
 from ..exchange.index import IndexRow
+from ..exchange.pieces import require_short_path
 from ..flavors.catalog import Choice
 from ..service.catalog import describe
 from ..service.jobs import JobService, ServiceContext
@@ -238,3 +239,4 @@ class GatewayJobs(JobService):
 def _check_path(path: str) -> None:
     if ".." in PurePosixPath(path).parts or path.startswith("/") or "\0" in path:
         raise BadInput(f"{path!r} is no workspace path.")
+    require_short_path(path)

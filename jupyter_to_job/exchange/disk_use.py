@@ -11,6 +11,7 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 Inode = tuple[int, int]
@@ -55,11 +56,26 @@ def _files(folder: Path) -> Iterator[os.stat_result]:
 
 
 def _walk(folder: Path) -> Iterator[tuple[Path, list[str], list[str]]]:
-    """Yield each folder below this one, its files, and its mounts, which are not entered."""
-    for base, folders, files in os.walk(folder):
-        mounts = [name for name in folders if os.path.ismount(Path(base, name))]
-        folders[:] = [name for name in folders if name not in mounts]
-        yield Path(base), files, mounts
+    """Yield each folder below this one, its files, and its mounts, which are not entered.
+
+    `os.walk` calls itself for each level up to Python 3.11, so it lists one folder at a time here.
+    """
+    remaining = [folder]
+    while remaining:
+        base = remaining.pop()
+        for _, folders, files in islice(os.walk(base), 1):
+            mounts = [name for name in folders if _is_mount(base / name)]
+            below = (base / name for name in folders if name not in mounts)
+            remaining += (path for path in below if not path.is_symlink())
+            yield base, files, mounts
+
+
+def _is_mount(folder: Path) -> bool:
+    """Tell whether a folder is a mount; `os.path.ismount` resolves the whole path of each."""
+    try:
+        return folder.lstat().st_dev != folder.parent.stat().st_dev
+    except OSError:  # gone meanwhile
+        return False
 
 
 def _inode(status: os.stat_result) -> Inode:

@@ -6,6 +6,7 @@ A complete job directory appears by one rename. That rename also decides which j
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import secrets
 import shutil
@@ -34,6 +35,7 @@ KEYS = ".keys"
 CACHED_REQUESTS = 32 << 20
 """Bytes of requests, as files, that are kept in memory: they never change, and the queue is read
 all the time. In memory each takes 4 to 11 times as much, most of it for the packages."""
+_log = logging.getLogger(__name__)
 _Record = TypeVar("_Record")
 Writer = Callable[[Path], InputFile]
 """Writes one input to a path, and returns its record."""
@@ -69,8 +71,11 @@ class FileExchange(FilePieces):
     def remove_leftovers(self) -> None:
         """Delete drafts, removed jobs and unused claims that killed processes left an hour ago."""
         for path in [*self.root.glob(".new-*"), *self.root.glob(".old-*")]:
-            if is_abandoned(path):
-                remove_folder(path)
+            try:
+                if is_abandoned(path):
+                    remove_folder(path)
+            except Exception as error:  # one of them must not keep the others
+                _log.warning("%s cannot be removed: %s", path.name, error)
         for path in self.root.glob(f"{KEYS}/*"):
             with contextlib.suppress(FileNotFoundError):
                 is_draft = path.name.startswith(".")

@@ -26,6 +26,8 @@ _PASSING = frozenset(
 """Errors of this process or of a network, which say nothing about the file."""
 _BAD_PATH = (errno.ENOTDIR, errno.EEXIST, errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP)
 """Errors of a path that can never be written: it leads through a file, say."""
+MAX_PATH, MAX_DEPTH, MAX_NAME = 1024, 64, 255
+"""Of the path of a job's file: its characters, its parts, and the bytes of each part."""
 
 
 class FilePieces:
@@ -165,3 +167,17 @@ def path_inside(root: Path, path: str) -> Path:
     if not parts or path.startswith("/") or ".." in parts or "\0" in path:
         raise BadInput(f"{path!r} is no path inside a job.")
     return root.joinpath(*parts)
+
+
+def require_short_path(path: str) -> None:
+    """Raise BadInput for a path that is longer or deeper than those of a job's files may be.
+
+    Folders of any depth would exhaust the stack of what walks them.
+    """
+    parts = path.split("/")
+    is_long = len(path) > MAX_PATH or len(parts) > MAX_DEPTH
+    if is_long or any(len(part.encode(errors="replace")) > MAX_NAME for part in parts):
+        raise BadInput(
+            f"The path {path[:40]}... is too long.",
+            f"A path may have {MAX_PATH} characters and {MAX_DEPTH} parts.",
+        )

@@ -24,6 +24,7 @@ from job_runner.protocol.units import format_bytes
 
 from ...domain.errors import BadInput, Conflict, OverBudget, WrongOffset
 from ...exchange import FileExchange
+from ...exchange.pieces import require_short_path
 from ...exchange.uploads import Upload
 from .budgets import Budgets
 
@@ -31,8 +32,6 @@ CUT_SEGMENT = 90_000_000
 """Number of the segment with the record `cut`. `job_runner finish` writes into the next one."""
 MAX_FILES = 10_000
 """Files of one attempt, as many as a run may deliver."""
-MAX_PATH, MAX_DEPTH, MAX_NAME = 1024, 64, 255
-"""Of a path in an attempt: its characters, its parts, and the bytes of each part."""
 _MAX_ATTEMPTS = 10_000
 """Attempts whose size is remembered; that of another one is read from the disk."""
 _SEGMENT = re.compile(rf"{layout.JOURNAL}/(\d{{8}})\.jsonl", re.ASCII)
@@ -171,10 +170,7 @@ class AttemptBudgets:
 
 def _check_path(name: str) -> None:
     """Raise BadInput for a path that is too long, or a segment that no runner writes."""
-    parts = name.split("/")
-    is_long = len(name) > MAX_PATH or len(parts) > MAX_DEPTH
-    if is_long or any(len(part.encode(errors="replace")) > MAX_NAME for part in parts):
-        raise BadInput(f"The path of {name[:40]}... is too long.")
+    require_short_path(name)
     segment = _SEGMENT.fullmatch(name)
     if segment is not None and int(segment[1]) >= CUT_SEGMENT:
         raise BadInput(f"No runner writes {name}.")

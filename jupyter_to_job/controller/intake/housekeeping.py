@@ -7,7 +7,6 @@ import shutil
 import threading
 import time
 
-from ...domain.errors import JobsError
 from ...exchange import FileExchange
 from ...exchange.retention import Policy, enforce
 from ..metrics import Metrics
@@ -61,7 +60,7 @@ class Housekeeping:
                 for name in enforce(self._exchange, self._policy):
                     _log.info("%s: cleared", name)
                 self._metrics.exchange_used.set(self._budgets.measure())
-            except (OSError, JobsError):  # of the disk: it is tried again
+            except Exception:  # an error of one round must not end all later ones
                 _log.exception("the disk cannot be tidied up")
             interval = max(MIN_INTERVAL, SHARE * (time.monotonic() - begun))
 

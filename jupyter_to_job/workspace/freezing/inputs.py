@@ -19,6 +19,7 @@ from typing import BinaryIO, NamedTuple
 from job_runner.protocol.units import format_bytes
 
 from ...domain.errors import BadInput, TooLarge
+from ...exchange.pieces import require_short_path
 from ..paths import SpecialFile, Workspace
 from .ignore import IGNORE_FILE, Ignored, IgnoreFiles
 
@@ -166,6 +167,7 @@ class _Finder:
                 pattern = tuple(path.split("/"))
                 yield from self._walk(".", self.workspace.root, {pattern}, frozenset())
             return
+        require_short_path(path)
         if stat.S_ISDIR(mode):
             yield from self._walk(path, real, {_EVERYTHING}, frozenset())
         else:
@@ -210,6 +212,7 @@ class _Finder:
         ancestors: frozenset[tuple[int, int]],
     ) -> Iterator[str]:
         """Take an entry that matches a pattern up to its own name, unless it is left out."""
+        require_short_path(path)
         try:
             # Resolving is slow, and only a link needs it.
             real = self.workspace.real(path) if entry.is_symlink() else Path(entry.path)

@@ -1,0 +1,122 @@
+"""Folders of any depth and number in the paths of inputs: they are refused, and stop nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from jupyter_to_job.backends.memory import MemoryBackend
+from jupyter_to_job.controller.intake.budgets import Budgets, Caps, blob_folder
+from jupyter_to_job.controller.intake.housekeeping import Housekeeping
+from jupyter_to_job.controller.metrics import Metrics
+from jupyter_to_job.domain.errors import BadInput
+from jupyter_to_job.domain.job import Submission
+from jupyter_to_job.exchange import FileExchange
+from jupyter_to_job.exchange.disk_use import bytes_on_disk
+from jupyter_to_job.exchange.retention import Policy
+from jupyter_to_job.flavors import load_catalog
+from jupyter_to_job.service.jobs import JobService, ServiceContext
+from jupyter_to_job.service.submitting.submission import Caller
+
+from .. import notebooks
+from ..gateways import context_of, serving
+from ..processes import until
+
+NOTEBOOK = b'{"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": []}'
+SHA256 = hashlib.sha256(NOTEBOOK).hexdigest()
+LEVELS = 1800
+"""More than Python's stack has, and with one letter each fewer than a path may have on Linux."""
+
+
+@pytest.fixture
+def exchange(tmp_path: Path) -> FileExchange:
+    found = FileExchange(tmp_path / "exchange")
+    found.prepare()
+    return found
+
+
+@pytest.fixture
+def gateway(exchange: FileExchange) -> Iterator[httpx.Client]:
+    """A gateway's client, which has sent a notebook."""
+    with context_of(exchange) as context, serving(context) as url:
+        headers = {"Authorization": "Bearer eve"}
+        with httpx.Client(base_url=f"{url}/api/", headers=headers, timeout=60) as client:
+            assert client.put(f"blobs/{SHA256}", content=NOTEBOOK).is_success
+            yield client
+
+
+@pytest.fixture
+def deep(tmp_path: Path) -> Iterator[Path]:
+    """A folder with a file that is `LEVELS` folders below it."""
+    folder = tmp_path / "deep"
+    path = folder / "/".join("a" * LEVELS)
+    subprocess.run(["mkdir", "-p", path], check=True)
+    (path / "f").write_bytes(b"deep")
+    yield folder
+    subprocess.run(["rm", "-rf", *tmp_path.iterdir()], check=True)
+
+
+def submit(gateway: httpx.Client, paths: list[str]) -> httpx.Response:
+    inputs = [{"path": path, "sha256": SHA256} for path in paths]
+    body = {"notebook": "w/a.ipynb", "expected_sha256": SHA256, "inputs": inputs}
+    return gateway.post("jobs", json=body)
+
+
+def drafts(exchange: FileExchange) -> list[Path]:
+    return list(exchange.root.glob(".new-*"))
+
+
+@pytest.mark.parametrize("path", ["a/" * LEVELS + "f", "a/" * 64 + "f", "b" * 256, "c/" * 513])
+def test_a_path_that_is_too_long_for_an_input(
+    gateway: httpx.Client, exchange: FileExchange, path: str
+) -> None:
+    answer = submit(gateway, ["w/b.csv", path])
+    assert answer.status_code == 400, answer.text
+    assert "is too long" in answer.json()["error"]["message"]
+    assert drafts(exchange) == []
+
+
+def test_an_input_as_deep_as_it_may_be(gateway: httpx.Client) -> None:
+    assert submit(gateway, ["a/" * 63 + "f"]).status_code == 201
+
+
+def test_a_notebook_in_too_many_folders(gateway: httpx.Client) -> None:
+    body = {"notebook": "a/" * LEVELS + "a.ipynb", "expected_sha256": SHA256}
+    assert gateway.post("jobs", json=body).status_code == 400
+
+
+def test_a_deep_draft_does_not_end_housekeeping(exchange: FileExchange, deep: Path) -> None:
+    draft = exchange.root / ".new-0123"
+    deep.rename(draft)
+    blob = blob_folder(exchange.root, "eve") / SHA256
+    blob.parent.mkdir(parents=True)
+    blob.write_bytes(NOTEBOOK)
+    for path in (draft, blob):
+        os.utime(path, (0, 0))
+    metrics = Metrics()
+    house = Housekeeping(exchange, Budgets(exchange, Caps()), Policy(None, cap=1), metrics)
+    house.start()
+    try:
+        until(lambda: not blob.exists(), "the blob that is due is gone")
+    finally:
+        house.stop()
+    assert bytes_on_disk(exchange.root) > 0  # which caps go by
+
+
+@pytest.mark.parametrize("pattern", [".", "deep", "**/f", "deep/" + "a/" * LEVELS + "f"])
+def test_a_workspace_with_too_many_folders(
+    exchange: FileExchange, tmp_path: Path, deep: Path, pattern: str
+) -> None:
+    notebooks.write(tmp_path / "a.ipynb", "1")
+    core = ServiceContext(exchange, MemoryBackend(exchange), load_catalog)
+    jobs = JobService(core, Caller("me", str(tmp_path)))
+    with pytest.raises(BadInput, match="is too long"):
+        jobs.submit(Submission("a.ipynb", inputs=(pattern,)))
+    assert (drafts(exchange), jobs.find().jobs) == ([], [])
+    assert deep.is_dir()
