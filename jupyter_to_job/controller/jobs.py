@@ -25,7 +25,7 @@ from ..service.jobs import JobService, ServiceContext
 from ..service.submitting.plan import plan_of
 from ..service.submitting.preflight import check_choice, problem_of
 from ..service.submitting.submission import Caller
-from ..workspace import Frozen, Input, StoredFile, open_regular
+from ..workspace import Frozen, Input, StoredFile, check_count, open_regular
 from .callers.dev_pod_problems import dev_pod_problems, require_image, require_user
 from .callers.identity import DevPod
 from .callers.volumes import JobOrigins, require_same_workspace, volume_path
@@ -88,10 +88,12 @@ class GatewayJobs(JobService):
         if submission.expected_sha256 is None:
             raise BadInput("A gateway needs expected_sha256.", "Send the snapshot as a blob first.")
         _check_path(submission.notebook)
+        for path in submission.inputs:
+            _check_path(path)
+        check_count(submission.inputs)
         data, kernel = read_snapshot(self._blobs, submission.expected_sha256, submission.notebook)
         inputs = []
         for path in submission.inputs:
-            _check_path(path)
             digest = submission.input_digests.get(path)
             if digest is None:
                 raise BadInput("A gateway needs inputs as {path, sha256}.", "Send them as blobs.")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import stat
 from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
@@ -19,13 +20,13 @@ Inode = tuple[int, int]
 
 
 def bytes_on_disk(folder: Path, counted: set[Inode] | None = None) -> int:
-    """Return the bytes that a folder takes on the disk, without files that are in `counted`.
+    """Return the bytes that a folder and all in it take, without files that are in `counted`.
 
     Its files are added to that set.
     """
     counted = set() if counted is None else counted
     total = 0
-    for status in _files(folder):
+    for status in _entries(folder):
         if _inode(status) not in counted:
             counted.add(_inode(status))
             total += status.st_blocks * 512
@@ -34,11 +35,15 @@ def bytes_on_disk(folder: Path, counted: set[Inode] | None = None) -> int:
 
 def freed_with(folder: Path) -> int:
     """Return the bytes that are free when a folder is gone: of files with no name elsewhere."""
-    files, names = {}, Counter[Inode]()
-    for status in _files(folder):
-        files[_inode(status)] = status
+    entries, names = {}, Counter[Inode]()
+    for status in _entries(folder):
+        entries[_inode(status)] = status
         names[_inode(status)] += 1
-    return sum(s.st_blocks * 512 for inode, s in files.items() if names[inode] >= s.st_nlink)
+    return sum(
+        status.st_blocks * 512
+        for inode, status in entries.items()
+        if stat.S_ISDIR(status.st_mode) or names[inode] >= status.st_nlink
+    )
 
 
 def remove_folder(folder: Path) -> None:
@@ -47,12 +52,12 @@ def remove_folder(folder: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _files(folder: Path) -> Iterator[os.stat_result]:
-    """Yield the status of each file in a folder, once for each of its names there."""
+def _entries(folder: Path) -> Iterator[os.stat_result]:
+    """Yield the status of a folder, those below, and each file, once for each of its names."""
     for base, files, _ in _walk(folder):
-        for file in files:
+        for path in (base, *(base / file for file in files)):
             with contextlib.suppress(OSError):  # gone meanwhile
-                yield (base / file).lstat()
+                yield path.lstat()
 
 
 def _walk(folder: Path) -> Iterator[tuple[Path, list[str], list[str]]]:

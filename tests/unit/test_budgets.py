@@ -24,6 +24,7 @@ from job_runner.protocol.outcome import Outcome, read_outcome
 from jupyter_to_job.agent.agent import Agent
 from jupyter_to_job.agent.gateway_connection import GatewayConnection
 from jupyter_to_job.agent.shared_folder import SharedFolder
+from jupyter_to_job.controller.intake import attempt_budgets
 from jupyter_to_job.controller.intake.blobs import BLOB_TTL, collect
 from jupyter_to_job.controller.intake.budgets import Budgets, Caps
 from jupyter_to_job.domain.errors import StorageFull
@@ -185,6 +186,25 @@ def test_a_path_through_a_file(gateway: Callable[[Caps], Call]) -> None:
     assert error_of(append(call, b"x", path=f"{folder}/a/b")) == (400, "bad_input")
     assert append(call, b"x", path=f"{folder}/c/d").is_success
     assert append(call, b"x", path=f"{folder}/c").status_code in (400, 409)
+
+
+def test_a_run_with_too_many_folders(
+    gateway: Callable[[Caps], Call], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attempt_budgets, "MAX_FOLDERS", 5)
+    call = gateway(Caps(reserve=0))
+    claim(call)
+    folder = f"exchange/{JOB}/attempt-1/artifacts"
+    assert append(call, first := stream("kept")).is_success
+    for name in ("a/b/f", "a/b/g", "a/f", "c/f"):
+        assert append(call, b"x", path=f"{folder}/{name}").is_success
+    other = gateway(Caps(reserve=0))  # knows nothing but the disk
+    for one in (call, other):
+        refused = append(one, b"x", path=f"{folder}/d/f")
+        assert error_of(refused) == (413, "over_budget")
+        assert "more than the 5 folders" in refused.json()["error"]["message"]
+    assert append(call, b"x", path=f"{folder}/c/g").is_success
+    assert append(call, stream("more"), len(first)).is_success
 
 
 def test_two_agents_that_send_the_same_bytes(gateway: Callable[[Caps], Call]) -> None:

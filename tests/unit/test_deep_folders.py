@@ -18,11 +18,12 @@ from jupyter_to_job.controller.metrics import Metrics
 from jupyter_to_job.domain.errors import BadInput
 from jupyter_to_job.domain.job import Submission
 from jupyter_to_job.exchange import FileExchange
-from jupyter_to_job.exchange.disk_use import bytes_on_disk
+from jupyter_to_job.exchange.disk_use import bytes_on_disk, freed_with
 from jupyter_to_job.exchange.retention import Policy
 from jupyter_to_job.flavors import load_catalog
 from jupyter_to_job.service.jobs import JobService, ServiceContext
 from jupyter_to_job.service.submitting.submission import Caller
+from jupyter_to_job.workspace.freezing import inputs
 
 from .. import notebooks
 from ..gateways import context_of, serving
@@ -63,8 +64,8 @@ def deep(tmp_path: Path) -> Iterator[Path]:
 
 
 def submit(gateway: httpx.Client, paths: list[str]) -> httpx.Response:
-    inputs = [{"path": path, "sha256": SHA256} for path in paths]
-    body = {"notebook": "w/a.ipynb", "expected_sha256": SHA256, "inputs": inputs}
+    named = [{"path": path, "sha256": SHA256} for path in paths]
+    body = {"notebook": "w/a.ipynb", "expected_sha256": SHA256, "inputs": named}
     return gateway.post("jobs", json=body)
 
 
@@ -84,6 +85,41 @@ def test_a_path_that_is_too_long_for_an_input(
 
 def test_an_input_as_deep_as_it_may_be(gateway: httpx.Client) -> None:
     assert submit(gateway, ["a/" * 63 + "f"]).status_code == 201
+
+
+def test_inputs_in_too_many_folders(gateway: httpx.Client, exchange: FileExchange) -> None:
+    """Each of them takes an inode, and a write to the disk that is waited for."""
+    answer = submit(gateway, [f"{number}/" + "a/" * 62 + "f" for number in range(160)])
+    assert answer.status_code == 413, answer.text
+    assert "more than 10,000 folders" in answer.json()["error"]["message"]
+    assert (drafts(exchange), exchange.jobs()) == ([], frozenset())
+
+
+def test_inputs_in_as_many_folders_as_there_may_be(
+    gateway: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inputs, "MAX_FOLDERS", 3)
+    assert submit(gateway, ["a/b/c/f", "a/b/c/g", "a/f", "f"]).status_code == 201
+    assert submit(gateway, ["a/b/c/f", "a/d/f"]).status_code == 413
+
+
+def test_too_many_inputs(gateway: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inputs, "MAX_FILES", 3)
+    assert submit(gateway, ["a", "b", "c"]).status_code == 201
+    answer = submit(gateway, ["a", "b", "c", "d"])
+    assert answer.status_code == 413
+    assert "more than 3 files, d among them" in answer.json()["error"]["message"]
+
+
+def test_folders_count_for_their_owner(gateway: httpx.Client, exchange: FileExchange) -> None:
+    budgets = Budgets(exchange, Caps())
+    before = budgets.measure()
+    assert submit(gateway, [f"{number}/f" for number in range(200)]).status_code == 201
+    (job,) = exchange.jobs()
+    blocks = [path.stat().st_blocks for path in (exchange.directory(job) / "inputs").iterdir()]
+    assert len(blocks) == 200
+    assert budgets.measure() - before >= 512 * sum(blocks)
+    assert freed_with(exchange.directory(job)) >= 512 * sum(blocks)
 
 
 def test_a_notebook_in_too_many_folders(gateway: httpx.Client) -> None:

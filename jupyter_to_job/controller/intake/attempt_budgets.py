@@ -32,6 +32,8 @@ CUT_SEGMENT = 90_000_000
 """Number of the segment with the record `cut`. `job_runner finish` writes into the next one."""
 MAX_FILES = 10_000
 """Files of one attempt, as many as a run may deliver."""
+MAX_FOLDERS = 10_000
+"""Folders of one attempt."""
 _MAX_ATTEMPTS = 10_000
 """Attempts whose size is remembered; that of another one is read from the disk."""
 _SEGMENT = re.compile(rf"{layout.JOURNAL}/(\d{{8}})\.jsonl", re.ASCII)
@@ -45,6 +47,7 @@ class _Usage:
 
     size: int
     files: int
+    folders: int
     is_cut: bool
     open_lines: dict[str, int] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -52,13 +55,17 @@ class _Usage:
 
 @dataclass(frozen=True)
 class _Piece:
-    """What an agent sends: a file of an attempt, or the next bytes of one."""
+    """What an agent sends: a file of an attempt, or the next bytes of one.
+
+    `new_folders`: how many folders are made for it.
+    """
 
     job: str
     attempt: str
     name: str
     upload: Upload
     is_new: bool
+    new_folders: int
 
 
 class AttemptBudgets:
@@ -81,12 +88,14 @@ class AttemptBudgets:
         """
         attempt, _, name = path.partition("/")
         _check_path(name)
-        usage = self._usage(self._exchange.directory(job) / attempt)
+        directory = self._exchange.directory(job) / attempt
+        usage = self._usage(directory)
         with usage.lock:
             length = self._exchange.size(job, path)
             if offset is not None and offset != (length or 0):
                 raise WrongOffset(f"{path} ends at {length or 0}, not at {offset}.", length or 0)
-            piece = _Piece(job, attempt, name, upload, is_new=length is None)
+            missing = _missing_folders(directory / name)
+            piece = _Piece(job, attempt, name, upload, length is None, missing)
             open_line: int | None = None
             if _SEGMENT.fullmatch(name):
                 self._budgets.require_room_for_journals()
@@ -102,6 +111,7 @@ class AttemptBudgets:
             if offset is not None or piece.is_new:
                 usage.size += upload.size
                 usage.files += piece.is_new
+                usage.folders += piece.new_folders
                 if open_line is not None:  # names of other files would only fill the memory
                     usage.open_lines[name] = open_line
 
@@ -122,6 +132,12 @@ class AttemptBudgets:
             raise OverBudget(
                 f"The files of this run are more than the {MAX_FILES:,} that are kept.",
                 "Write many files to a volume of the workspace.",
+            )
+        if piece.new_folders and usage.folders + piece.new_folders > MAX_FOLDERS:
+            raise OverBudget(
+                f"The files of this run are in more than the {MAX_FOLDERS:,} folders that are "
+                "kept.",
+                "Write many folders to a volume of the workspace.",
             )
 
     def _check_journal(self, piece: _Piece, usage: _Usage) -> int:
@@ -177,13 +193,19 @@ def _check_path(name: str) -> None:
 
 
 def _read_usage(directory: Path) -> _Usage:
-    size = files = 0
+    size = files = folders = 0
     for folder in (layout.JOURNAL, layout.ARTIFACTS):
         for base, _, names in os.walk(directory / folder):
+            folders += 1
             files += len(names)
             size += sum(Path(base, name).lstat().st_size for name in names)
     cut = directory / layout.JOURNAL / f"{CUT_SEGMENT:08d}.jsonl"
-    return _Usage(size, files, cut.exists())
+    return _Usage(size, files, folders, cut.exists())
+
+
+def _missing_folders(path: Path) -> int:
+    """Return how many of the folders above a path are not there yet."""
+    return next(count for count, folder in enumerate(path.parents) if folder.exists())
 
 
 def _open_line(path: Path, limit: int) -> int:

@@ -25,7 +25,10 @@ from .ignore import IGNORE_FILE, Ignored, IgnoreFiles
 
 MAX_FILES = 10_000
 MAX_FOLDERS = 10_000
-"""Folders that are looked into: a few that link to one another have endlessly many paths."""
+"""Folders that are looked into: a few that link to one another have endlessly many paths.
+
+A gateway takes as many of a submission: it makes each of them, durably.
+"""
 _ANY_DEPTH = "**"
 _Pattern = tuple[str, ...]
 """The parts of a pattern that are not matched yet, one a folder. Empty: the entry itself."""
@@ -115,6 +118,23 @@ def plan_inputs(
             "JUPYTER_TO_JOB_INPUT_CAP.",
         )
     return plan
+
+
+def check_count(paths: Iterable[str]) -> None:
+    """Raise TooLarge for the paths of more files or folders than the inputs of a job may have."""
+    folders: set[str] = set()
+    for count, path in enumerate(paths, 1):
+        if count > MAX_FILES:
+            raise _too_many_files(path)
+        folder = posixpath.dirname(path)
+        while folder and folder not in folders:
+            folders.add(folder)
+            folder = posixpath.dirname(folder)
+        if len(folders) > MAX_FOLDERS:
+            raise TooLarge(
+                f"The inputs are in more than {MAX_FOLDERS:,} folders, {path} among them.",
+                "Name less, or pack them into an archive.",
+            )
 
 
 @dataclass
@@ -241,10 +261,7 @@ class _Finder:
             raise SpecialFile(f"The input {path!r} is no regular file.", "Name files and folders.")
         self.files[path] = Input(path, status.st_size, partial(self.workspace.open, path))
         if len(self.files) > MAX_FILES:
-            raise TooLarge(
-                f"The inputs are more than {MAX_FILES:,} files, {path} among them.",
-                f"Name less, or list what is not needed in {IGNORE_FILE}.",
-            )
+            raise _too_many_files(path)
         yield path
 
     def _note_hidden(
@@ -260,6 +277,13 @@ class _Finder:
 
     def _leave_out(self, path: str, reason: str) -> None:
         self.left_out.setdefault(path, reason)
+
+
+def _too_many_files(path: str) -> TooLarge:
+    return TooLarge(
+        f"The inputs are more than {MAX_FILES:,} files, {path} among them.",
+        f"Name less, or list what is not needed in {IGNORE_FILE}.",
+    )
 
 
 def _step(pattern: _Pattern, name: str) -> Iterator[_Pattern]:
