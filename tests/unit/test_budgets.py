@@ -400,6 +400,28 @@ def test_a_disk_that_is_almost_full(
     send_outcome(call)
 
 
+def test_a_disk_with_few_free_inodes(
+    gateway: Callable[[Caps], Call], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing could be made on it, however many bytes are free."""
+    statvfs, share = os.statvfs, 0.5
+
+    def few(path: Path) -> os.statvfs_result:
+        fields = list(statvfs(path))
+        fields[5:8] = [1_000_000, int(share * 1_000_000), int(share * 1_000_000)]
+        return os.statvfs_result(fields)
+
+    monkeypatch.setattr(os, "statvfs", few)
+    call = gateway(Caps(reserve=MIB))
+    claim(call)
+    assert submit(call).status_code == 201
+    share = 0
+    assert error_of(submit(call)) == (507, "storage_full")
+    artifact = f"exchange/{JOB}/attempt-1/artifacts/a"
+    assert error_of(append(call, b"x", path=artifact)) == (507, "storage_full")
+    send_outcome(call)
+
+
 def test_blobs_go_an_hour_after_their_last_use(
     gateway: Callable[[Caps], Call], exchange: FileExchange
 ) -> None:

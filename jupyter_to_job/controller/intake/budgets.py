@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 import shutil
 import threading
 from collections import defaultdict
@@ -207,7 +208,15 @@ class Budgets:
             )
 
     def _free(self) -> int:
-        return shutil.disk_usage(self._exchange.root).free
+        """Return the free bytes, or as large a share of the disk as of its inodes if that is less.
+
+        Each file and folder takes an inode, of which many file systems have a fixed number. Where
+        none is free nothing can be made, however many bytes are.
+        """
+        disk, status = shutil.disk_usage(self._exchange.root), os.statvfs(self._exchange.root)
+        if not status.f_files:  # a file system without that number
+            return disk.free
+        return min(disk.free, disk.total * status.f_favail // status.f_files)
 
 
 def blob_folder(exchange: Path, owner: str) -> Path:
