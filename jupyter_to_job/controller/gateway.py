@@ -94,12 +94,9 @@ class ApiHandler(GatewayHandler):
             body=upload.data,
             upload=upload,
         )
-        run = self.in_pool if is_quick(request) else self.in_bulk
-        caller, feed = self.caller, self.context.feed
-        is_watched = isinstance(caller, AgentPod) and feed.is_watched(caller.job)
         try:
             await self._admit_run(request)
-            response, job = await run(dispatch, self.context, caller, request, is_watched)
+            response, job = await self._run(self.caller, request)
         except JobsError as error:
             self.refuse(error)
             return
@@ -111,6 +108,15 @@ class ApiHandler(GatewayHandler):
         elif job:
             self.context.on_change(job)
         await self.respond(response)
+
+    async def _run(self, caller: Identity, request: ApiRequest) -> tuple[ApiResponse, str]:
+        """Handle a request in the pool for it, a large one in its owner's turn."""
+        feed = self.context.feed
+        is_watched = isinstance(caller, AgentPod) and feed.is_watched(caller.job)
+        if is_quick(request):
+            return await self.in_pool(dispatch, self.context, caller, request, is_watched)
+        async with self.context.intake.turn(caller):
+            return await self.in_bulk(dispatch, self.context, caller, request, is_watched)
 
     async def _admit_run(self, request: ApiRequest) -> None:
         """Have the cluster asked before an agent claims an attempt. No thread waits for it."""

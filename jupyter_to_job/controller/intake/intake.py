@@ -6,10 +6,14 @@ a file in pieces, so the memory of this process does not depend on what others s
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import shutil
+from collections.abc import MutableMapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 from job_runner.protocol import documents
 from job_runner.protocol.units import format_bytes
@@ -32,6 +36,8 @@ MAX_WITHOUT_ROOM = 8 << 20
 reported, and what frees room is asked for, also where there is none."""
 ROOM_CHECK = 16 << 20
 """Bytes of a blob after which the room on the disk is checked again."""
+MAX_THREADS = 4
+"""Threads of `Intake.bulk` that the requests of one owner hold, at most."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +53,20 @@ class Intake:
     bulk: ThreadPoolExecutor
     idle_timeout: float = 30.0
     timeout: float = 600.0
+    _turns: MutableMapping[str, asyncio.Semaphore] = field(
+        default_factory=WeakValueDictionary, init=False
+    )
+    """By owner, while a request of theirs is handled or waits."""
+
+    def turn(self, caller: Identity) -> contextlib.AbstractAsyncContextManager[None]:
+        """Return what a caller's request holds while it is handled in `bulk`.
+
+        Those of one owner leave threads for everybody else: they wait without one. Agents and
+        couriers need no turn.
+        """
+        if not isinstance(caller, DevPod):
+            return contextlib.nullcontext()
+        return self._turns.setdefault(caller.owner, asyncio.Semaphore(MAX_THREADS))
 
     def prepare(self) -> None:
         """Remove what a killed process was receiving."""
