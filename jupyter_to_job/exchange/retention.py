@@ -123,7 +123,8 @@ def _candidates(exchange: FileExchange) -> Iterator[_Candidate]:
 def _candidate(exchange: FileExchange, name: str) -> _Candidate | None:
     """Return a job that was delivered, or never will be: it has failed, or has no result.
 
-    Raises errors of our tree, ValueError and OSError.
+    A delivery counts from when it was written down: its client may report any time. Raises errors
+    of our tree, ValueError and OSError.
     """
     directory = exchange.directory(name)
     if (directory / layout.DELETE).exists():
@@ -134,18 +135,16 @@ def _candidate(exchange: FileExchange, name: str) -> _Candidate | None:
     delivery = exchange.record(name, layout.DELIVERY, DeliveryRecord)
     if delivery is not None:
         # A client of the gateway may report a wrong digest. Then this may be the only copy.
-        verified = delivery.sha256 in (o.result_sha256 for o in outcomes if o)
-        return _Candidate(_unix(delivery.time), name, has_failed=False) if verified else None
+        if delivery.sha256 not in (o.result_sha256 for o in outcomes if o):
+            return None
+        return _Candidate((directory / layout.DELIVERY).stat().st_mtime, name, has_failed=False)
     record = exchange.record(name, layout.HELD, HeldRecord)
     if record is not None and record.failed:
         return _Candidate((directory / layout.HELD).stat().st_mtime, name, has_failed=True)
     if not _has_no_result(outcomes) or _is_retried(exchange, name, len(outcomes)):
         return None
-    return _Candidate(_unix(outcomes[-1].finished), name, has_failed=False)
-
-
-def _unix(time: str) -> float:
-    return times.parse(time).timestamp()
+    ended = times.parse(outcomes[-1].finished).timestamp()
+    return _Candidate(ended, name, has_failed=False)
 
 
 def _is_retried(exchange: FileExchange, name: str, attempt: int) -> bool:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from job_runner.protocol import documents, layout, liveness
+from job_runner.protocol import documents, layout, liveness, times
 from job_runner.protocol.journal.journal import JournalWriter
 from job_runner.protocol.outcome import CellCounts, Outcome, write_outcome
 from jupyter_to_job.exchange import FileExchange, InputFile, Request
@@ -79,6 +80,8 @@ def deliver(directory: Path, sha256: str = SHA256, moment: str = DELIVERED) -> N
     """Record the delivery of an ended job."""
     record = {"path": f"{directory.name}.ipynb", "sha256": sha256, "time": moment}
     documents.write_document_once(directory / layout.DELIVERY, record)
+    seconds = times.parse(moment).timestamp()
+    os.utime(directory / layout.DELIVERY, (seconds, seconds))
 
 
 def settle(exchange: FileExchange, name: str, **fields: object) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from jupyter_to_job.controller.intake.budgets import Budgets, Caps
 from jupyter_to_job.controller.intake.exchange_routes import ExchangeRoutes
 from jupyter_to_job.domain.errors import JobsError, WrongOffset
 from jupyter_to_job.exchange import FileExchange, Request
+from jupyter_to_job.exchange.retention import Policy, enforce
 from jupyter_to_job.exchange.uploads import Upload
 
 from .exchanges import OUTCOME
@@ -178,8 +180,26 @@ def test_an_outcome_comes_with_its_result_and_ends_the_attempt(
         pieces.handle(AGENT, Call("POST", f"exchange/{log}", {"offset": "0"}, {}, LINE))
     assert wrong.value.length == len(LINE)
     assert exchange.size(JOB, "attempt-1/journal/00000001.jsonl") == len(LINE)
+    impossible = {**DELIVERY, "time": "2025-99-99T99:99:99.999Z"}
+    assert put(pieces, ADA, "delivery.json", impossible) == 400
     assert put(pieces, ADA, "delivery.json", DELIVERY) == 200
     assert put(pieces, ADA, "delivery.json", {**DELIVERY, "path": "b.ipynb"}) == 409
+
+
+def test_a_delivery_in_the_far_future_is_cleared_in_its_time(
+    pieces: ExchangeRoutes, exchange: FileExchange
+) -> None:
+    assert put(pieces, AGENT, "attempt-1/runner.json", {"pod": "pod-1"}) == 200
+    log = f"{JOB}/attempt-1/journal/00000001.jsonl"
+    assert status(pieces, AGENT, "POST", log, LINE, offset="0") == 200
+    assert put(pieces, AGENT, "attempt-1/outcome.json", OUTCOME) == 200
+    assert finish_job(exchange.directory(JOB), None, None) == 0
+    outcome = exchange.outcome(JOB, 1)
+    assert outcome is not None
+    delivery = {**DELIVERY, "sha256": outcome.result_sha256, "time": "9999-12-31T23:59:59.999Z"}
+    assert put(pieces, ADA, "delivery.json", delivery) == 200
+    assert enforce(exchange, Policy(60), time.time() + 30) == []
+    assert enforce(exchange, Policy(60), time.time() + 90) == [JOB]
 
 
 @pytest.mark.parametrize(

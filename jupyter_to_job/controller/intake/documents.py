@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from job_runner.protocol import times
 from job_runner.protocol.created import CreatedFiles
 from job_runner.protocol.fields import read_fields
 from job_runner.protocol.figures import figures_of_run
@@ -75,7 +76,11 @@ def claiming_pod(document: dict[str, object]) -> str:
 
 def check_delivery(document: dict[str, object]) -> None:
     """Raise BadInput unless it is a delivery.json."""
-    checked(_Delivery, document)
+    delivery = checked(_Delivery, document)
+    try:
+        times.parse(delivery.time)
+    except ValueError as error:
+        raise BadInput(f"The time of the delivery is none: {error}.") from error
 
 
 def check_published(document: dict[str, object]) -> None:
