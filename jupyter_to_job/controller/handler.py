@@ -13,10 +13,12 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from tornado import web
+from tornado.http1connection import HTTP1Connection
 from tornado.iostream import StreamClosedError
 
 from .. import __version__, logs
 from ..api import ApiResponse, error_response
+from ..api.http import CHUNK
 from ..domain.errors import JobsError, NotFound, Refused, TimedOut
 from ..exchange.gateway import PRODUCT
 from ..service.jobs import ServiceContext
@@ -39,6 +41,8 @@ DROPPED = 64 << 10
 The kernel resets a connection that is closed while its client still sends, and the reset may
 overtake the answer. So whoever sends little hears why; a larger body is cut off at once.
 """
+SEND_TIMEOUT = 30.0
+"""Seconds in which a client must take what was sent, before its connection is closed."""
 _log = logging.getLogger(__name__)
 _Answer = TypeVar("_Answer")
 
@@ -213,7 +217,7 @@ class GatewayHandler(web.RequestHandler):
             self.set_header(logs.HEADER, self.request_id)
 
     async def respond(self, response: ApiResponse) -> None:
-        """Send a response. A file is sent in chunks, as fast as the client reads them."""
+        """Send a response. A large one is sent in chunks, as fast as the client reads them."""
         self.set_status(response.status)
         for name, value in response.headers.items():
             self.set_header(name, value)
@@ -221,13 +225,26 @@ class GatewayHandler(web.RequestHandler):
             self.set_header("Content-Type", response.content_type)
         if self.request.method == "HEAD" or response.status == 204:
             self.finish()
-        elif response.file is None:
+        elif response.file is None and len(response.body) <= CHUNK:
             self.finish(response.body)
         else:
             self.set_header("Content-Length", response.length)
+            pool = self.context.pool if response.file is None else self.context.intake.bulk
             with contextlib.suppress(StreamClosedError):  # the client disconnected
-                await response.stream(self, self.context.intake.bulk)
+                await response.stream(self, pool)
                 self.finish()
+
+    def flush(self, include_footers: bool = False) -> asyncio.Future[None]:
+        """Send what was written. A client that does not take it within `SEND_TIMEOUT` is cut off.
+
+        tornado's own timeouts are for requests only.
+        """
+        sending = super().flush(include_footers)
+        if isinstance(self.request.connection, HTTP1Connection):
+            stream = self.request.connection.stream
+            timer = asyncio.get_running_loop().call_later(SEND_TIMEOUT, stream.close)
+            sending.add_done_callback(lambda _: timer.cancel())
+        return sending
 
     def _finish_with(self, response: ApiResponse, status: int) -> None:
         """Send a small response, and say so where tornado closes the connection after it."""

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from job_runner.protocol import documents, layout
-from jupyter_to_job.controller import events, request_log
+from jupyter_to_job.controller import events, handler, request_log
 from jupyter_to_job.controller.feed import gateway_feed
 from jupyter_to_job.domain.errors import Refused, Unavailable
 from jupyter_to_job.exchange import FileExchange, Request
@@ -329,7 +329,7 @@ async def test_a_slow_reader_gets_the_latest(exchange: FileExchange) -> None:
 async def test_who_does_not_read_is_dropped(
     exchange: FileExchange, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(events, "SEND_TIMEOUT", 5.0)
+    monkeypatch.setattr(handler, "SEND_TIMEOUT", 5.0)
     for name in names(200):
         exchanges.add(exchange, name, parameters={"x": "y" * 30_000})
     async with gateway(exchange) as place:
