@@ -29,6 +29,7 @@ from .cluster.cluster import Cluster, require_pod_template
 from .cluster.node_watch import NodeWatch
 from .cluster.whole_cluster import require_rights_everywhere
 from .cluster_events import ClusterEvents
+from .connection_limit import raise_open_file_limit
 from .couriers.couriers import Couriers
 from .couriers.manifest import CourierPods
 from .feed.gateway_feed import GatewayFeed
@@ -57,6 +58,7 @@ BULK_THREADS = 16
 
 def main() -> None:
     """Serve until SIGTERM."""
+    raise_open_file_limit()
     parser = argparse.ArgumentParser(prog="jupyter_to_job.controller", description=__doc__)
     parser.add_argument("--port", type=int, default=8080)
     parser.add_argument("--operations-port", type=int, default=9090, help="probes and metrics")

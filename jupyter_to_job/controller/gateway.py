@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import partial
 
 from tornado import web
-from tornado.httpserver import HTTPServer
 
 from job_runner.protocol.result.result import FoldLimits
 
@@ -18,6 +17,7 @@ from ..api.http import CHUNK
 from ..api.routes import is_slow
 from ..domain.errors import BadInput, JobsError, NotFound
 from .callers.identity import AgentPod, DevPod, Identity
+from .connection_limit import LimitedServer
 from .events import EventsHandler
 from .handler import GatewayContext, GatewayHandler
 from .intake.blob_routes import handle_blob
@@ -44,12 +44,12 @@ def application(context: GatewayContext) -> web.Application:
     )
 
 
-def http_server(context: GatewayContext, tls: ssl.SSLContext | None = None) -> HTTPServer:
+def http_server(context: GatewayContext, tls: ssl.SSLContext | None = None) -> LimitedServer:
     """Return the server: handlers decide how much of a body is read, and tornado holds little.
 
     With `tls` it speaks HTTPS only.
     """
-    return HTTPServer(
+    return LimitedServer(
         application(context),
         ssl_options=tls,
         max_body_size=sys.maxsize,

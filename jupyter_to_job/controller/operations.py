@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from prometheus_client.exposition import choose_encoder
 from tornado import web
-from tornado.httpserver import HTTPServer
 
+from .connection_limit import LimitedServer
 from .metrics import Metrics
 from .readiness import OK, Readiness
 
@@ -19,7 +19,7 @@ TIMEOUT = 10.0
 """Seconds for a request, and between two."""
 
 
-def operations_server(metrics: Metrics, readiness: Readiness) -> HTTPServer:
+def operations_server(metrics: Metrics, readiness: Readiness) -> LimitedServer:
     """Return the server of `/healthz`, `/readyz` and `/metrics`."""
     routes = [
         (r"/healthz", AliveHandler),
@@ -28,7 +28,7 @@ def operations_server(metrics: Metrics, readiness: Readiness) -> HTTPServer:
     ]
     application = web.Application(routes, log_function=lambda _: None)  # type: ignore[arg-type]
     timeouts = {"idle_connection_timeout": 6 * TIMEOUT, "body_timeout": TIMEOUT}
-    return HTTPServer(application, max_body_size=MAX_BODY, **timeouts)
+    return LimitedServer(application, max_body_size=MAX_BODY, **timeouts)
 
 
 class AliveHandler(web.RequestHandler):

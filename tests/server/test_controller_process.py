@@ -5,10 +5,14 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import resource
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -20,15 +24,26 @@ from ..ports import free_port
 from ..processes import until
 from ..unit.test_operations import KUBECONFIG
 
+IDLE_CLIENTS = 1100
+SOFT_LIMIT = 1024
+"""Open files that containers have without asking for more."""
+MAX_LOG = 20_000
+"""Bytes that the controller logs in these tests, at most."""
+
 
 class Controller:
     """A controller whose exchange another one has until `unlock`.
 
-    Without a `kubeconfig` its API server is away.
+    Without a `kubeconfig` its API server is away. `open_files` are its soft and hard limit.
     """
 
     def __init__(
-        self, exchange: Path, folder: Path, kubeconfig: Path | None = None, **settings: str
+        self,
+        exchange: Path,
+        folder: Path,
+        kubeconfig: Path | None = None,
+        open_files: tuple[int, int] | None = None,
+        **settings: str,
     ) -> None:
         exchange.mkdir(exist_ok=True)
         self._lock = (exchange / LOCK).open("a")
@@ -49,8 +64,11 @@ class Controller:
         }
         env = {f"JUPYTER_TO_JOB_{name}": value for name, value in variables.items()}
         self.log = folder / "log"
+        limit = open_files and partial(resource.setrlimit, resource.RLIMIT_NOFILE, open_files)
         with self.log.open("wb") as log:
-            self.process = subprocess.Popen(command, env={**os.environ, **env}, stderr=log)
+            self.process = subprocess.Popen(
+                command, env={**os.environ, **env}, stderr=log, preexec_fn=limit
+            )
 
     def unlock(self) -> None:
         self._lock.close()
@@ -61,8 +79,8 @@ class Controller:
         except httpx.TransportError:
             return None
 
-    def checks(self) -> dict[str, str]:
-        answer = self.ask("/readyz")
+    def checks(self, port: int | None = None) -> dict[str, str]:
+        answer = self.ask("/readyz", port)
         return {} if answer is None else answer.json()["checks"]
 
     def metrics(self) -> str:
@@ -74,15 +92,48 @@ class Controller:
         return self.process.wait(30)
 
 
-@pytest.fixture
-def controller(exchange: Path, tmp_path: Path) -> Iterator[Controller]:
-    made = Controller(exchange, tmp_path)
+@contextmanager
+def running(
+    exchange: Path, folder: Path, open_files: tuple[int, int] | None = None
+) -> Iterator[Controller]:
+    made = Controller(exchange, folder, open_files=open_files)
     try:
         yield made
     finally:
         made.process.kill()
         made.process.wait()
         made.unlock()
+
+
+@pytest.fixture
+def controller(exchange: Path, tmp_path: Path) -> Iterator[Controller]:
+    with running(exchange, tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def room_for_clients() -> Iterator[int]:
+    """Let this process have as many files open as it may; yield how many."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    yield hard
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@contextmanager
+def idle_clients(port: int) -> Iterator[list[socket.socket]]:
+    """Open more connections than a process may have by default, and send nothing."""
+    with ExitStack() as stack:
+        address = ("127.0.0.1", port)
+        yield [
+            stack.enter_context(socket.create_connection(address, timeout=30))
+            for _ in range(IDLE_CLIENTS)
+        ]
+
+
+def serve(controller: Controller) -> None:
+    controller.unlock()
+    until(lambda: controller.checks().get("gateway") == "ok", "it serves")
 
 
 def test_it_is_alive_while_another_one_works(controller: Controller) -> None:
@@ -113,3 +164,47 @@ def test_it_says_what_it_lacks(controller: Controller) -> None:
     assert controller.end() == 0
     for line in controller.log.read_text().splitlines():
         assert json.loads(line)["level"] in ("info", "warning")
+
+
+def test_idle_clients_leave_room_for_others(
+    exchange: Path, tmp_path: Path, room_for_clients: int
+) -> None:
+    with running(exchange, tmp_path, (SOFT_LIMIT, room_for_clients)) as controller:
+        serve(controller)
+        with idle_clients(controller.gateway):
+            answer = controller.ask("/api/health", controller.gateway)
+            assert answer is not None
+            assert answer.status_code == 200
+            until(lambda: controller.checks().get("exchange") == "ok", "a file can be written")
+        assert controller.log.stat().st_size < MAX_LOG
+
+
+@pytest.mark.usefixtures("room_for_clients")
+@pytest.mark.parametrize("name", ["gateway", "operations"])
+def test_idle_clients_never_take_all_files(exchange: Path, tmp_path: Path, name: str) -> None:
+    """Where the hard limit is low, too, some are turned away until others have gone."""
+    with running(exchange, tmp_path, (SOFT_LIMIT, SOFT_LIMIT)) as controller:
+        serve(controller)
+        ports = {"gateway": controller.gateway, "operations": controller.operations}
+        taken = ports.pop(name)
+        with idle_clients(taken) as clients:
+            until(lambda: is_closed(clients[-1]), "the last one is turned away")
+            assert not is_closed(clients[0])
+            until(
+                lambda: controller.checks(*ports.values()).get("exchange") == "ok",
+                "a file can be written",
+            )
+        until(lambda: controller.ask("/healthz", taken), "there is room again")
+        log = controller.log.read_text()
+        assert "so new ones are closed" in log
+        assert len(log) < MAX_LOG
+
+
+def is_closed(client: socket.socket) -> bool:
+    client.settimeout(0)
+    try:
+        return client.recv(1) == b""
+    except BlockingIOError:
+        return False
+    except ConnectionResetError:
+        return True
