@@ -31,6 +31,8 @@ from .launcher import Launcher
 
 KILL_AFTER = 10.0
 """Seconds between SIGTERM and SIGKILL for a cancelled run."""
+MAX_STARTS = 3
+"""Starts of a job's runner: while pip replaces the package, each of them fails."""
 MAX_HELPERS = 4
 """Results that are finished and delivered at a time: each may be large."""
 TAKEN_INTERVAL = 2.0
@@ -77,6 +79,7 @@ class Processes:
         self._overdue_since: dict[str, float] = {}
         self._failures: dict[str, tuple[str, str]] = {}
         """By job: reason and message."""
+        self._failed_starts: dict[str, int] = {}
         self._retry_delay: dict[str, float] = {}
         self._retry_at: dict[str, float] = {}
 
@@ -191,6 +194,7 @@ class Processes:
             self._terminated_at,
             self._overdue_since,
             self._failures,
+            self._failed_starts,
             self._retry_delay,
             self._retry_at,
         ):
@@ -220,7 +224,7 @@ class Processes:
         return job in self._retry_delay
 
     def failure(self, job: str) -> tuple[str, str] | None:
-        """Return reason and message if a job's runner did not start, or failed by itself."""
+        """Return reason and message if a job's runner cannot start, or failed by itself."""
         return self._failures.get(job)
 
     # Inside ---------------------------------------------------------------------------------
@@ -238,7 +242,9 @@ class Processes:
             self._failures[job] = ("BackendError", message)
         elif not has_attempt:
             message = f"The runner did not start: {child.last_log_line(status)}"
-            self._failures[job] = ("RunnerMissing", message)
+            self._failed_starts[job] = self._failed_starts.get(job, 0) + 1
+            if self._failed_starts[job] >= MAX_STARTS:
+                self._failures[job] = ("RunnerMissing", message)
         if not has_attempt:
             _log.warning("%s: %s", job, message)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import job_runner
 from jupyter_to_job.backends.local.hosts import lock_path, this_host
 
 from .. import notebooks
@@ -43,6 +44,26 @@ def test_the_runner_cannot_be_started(cli: Cli, interpreter: str, says: str) -> 
     assert job["delivery"]["state"] == "none"
     assert job["started"] is None and not any((job["usage"] or {}).values())
     assert cli.results(name) == []
+
+
+def test_an_upgrade_fails_no_waiting_job(cli: Cli, tmp_path: Path) -> None:
+    """While pip replaces the package, no runner starts: here its main module is away."""
+    package = tmp_path / "packages" / "job_runner"
+    shutil.copytree(Path(job_runner.__file__).parent, package)
+    path = [str(package.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    cli.variables["PYTHONPATH"] = os.pathsep.join(path)
+    cli.capacity = "cpu=1,memory=8Gi"
+    running = cli.submit_waiting()
+    cli.variables["LC_ALL"] = "C"  # unlike the dispatcher's: these runners are no forks of it
+    waiting = [cli.submit("waits.ipynb") for _ in range(3)]
+    main = package / "__main__.py"
+    main.rename(main.with_suffix(".away"))
+    cli.release()
+    log = lock_path(cli.exchange, this_host()).with_name("log")
+    until(lambda: "did not start" in log.read_text(), "a start that failed")
+    main.with_suffix(".away").rename(main)
+    jobs = cli.json("wait", running, *waiting)
+    assert [job["state"] for job in jobs] == ["succeeded"] * 4
 
 
 def test_a_job_that_needs_more_than_there_is_stops_nobody(cli: Cli) -> None:
