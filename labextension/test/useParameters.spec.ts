@@ -104,10 +104,25 @@ it.each([
   ['lr = 0.1\nif fast:\n    lr = 0.5', '\nlr = 0.7'],
   ['lr = 0.1\ndef f():\n\tlr = 3\n\treturn lr\n', 'lr = 0.7'],
   ['lr = 0.1\nif fast:\n    n = 2; lr = 0.5', '\nlr = 0.7'],
-  ['lr = 0.1\nif fast: n = 2; lr = 0.5', '\nlr = 0.7']
+  ['lr = 0.1\nif fast: n = 2; lr = 0.5', '\nlr = 0.7'],
+  ['lr = 0.1\nif fast: lr = 0.5', '\nlr = 0.7'],
+  ['lr = 0.1\nif x: pass\nelse: lr = 0.5', '\nlr = 0.7'],
+  ['lr = 0.1\nif n := d[":"] or d[1:]: lr: float = 0.5', '\nlr = 0.7'],
+  ['lr = 0.1\nlr *= 2', '\nlr = 0.7'],
+  ['lr = 0.1\nif fast: lr //= 2', '\nlr = 0.7']
 ])('adds to %j what only a part of it may set', async (source, added) => {
   const copied = await copy('python', { lr: 0.7 }, '', source);
   expect(copied.sources).toEqual([source + added]);
   const again = await copy('python', { lr: 0.8 }, '', source + added);
   expect(again.sources).toEqual([source + added.replace('0.7', '0.8')]);
+});
+
+it.each([
+  'lr = 0.1\nprint(lr)\nn = 2',
+  'lr = 0.1\nif lr == 0.5 or lr <= 1: n = 2',
+  'lr: float | None = 0.1\nelse_: int = 3',
+  'tryout = 1\nlr = 0.1'
+])('changes in %j what every run sets', async source => {
+  const copied = await copy('python', { lr: 0.7 }, '', source);
+  expect(copied.sources).toEqual([source.replace('0.1', '0.7')]);
 });

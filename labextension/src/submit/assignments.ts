@@ -7,9 +7,12 @@ import type { JSONValue } from '@lumino/coreutils';
 /** A piece of a source, and what replaces it. */
 export type Edit = { start: number; end: number; text: string };
 
-/** `name = `, `name: type = ` or R's `name <- ` at the beginning of a statement. */
+/**
+ * `name = `, `name: type = `, `name += ` or R's `name <- ` at the beginning of a statement. The third
+ * group is the operator of `+=` and the like. `else: name = ` has no type.
+ */
 const ASSIGNMENT =
-  /[ \t]*([A-Za-z_][\w.]*)([ \t]*(?::[^=\n]*)?(?:=(?!=)|<-)[ \t]*)/y;
+  /[ \t]*(?!(?:else|try|except|finally)\b)([A-Za-z_][\w.]*)([ \t]*(?::[^=\n]*)?(\*\*?|\/\/?|<<|>>|[-+%@&|^])?(?:=(?!=)|<-)[ \t]*)/y;
 
 /** Where a value is, and what joins the name to it, such as ` = `. */
 type Value = { start: number; end: number; joint: string };
@@ -18,30 +21,41 @@ type Value = { start: number; end: number; joint: string };
  * Find the place of each name's value; of a name that is assigned again, the last one. A value that
  * is assigned to several names, `a = b = 1`, has no place: it cannot be changed for one of them. Nor
  * has a value in an indented line, or in one that begins with `if fast:` or the like: not every run
- * sets it.
+ * sets it. `lr *= 2` computes the value, which has no place then.
  */
 export function findValues(source: string): Map<string, Value> {
   const found = new Map<string, Value>();
   let offset = 0;
   let isInBlock = false;
   while (offset < source.length) {
-    ASSIGNMENT.lastIndex = offset;
-    const match = ASSIGNMENT.exec(source);
+    const match = matchAssignment(source, offset);
     if (offset === 0 || source[offset - 1] === '\n') {
       isInBlock = match === null || /\s/.test(source[offset]!);
     }
-    const start = match === null ? offset : ASSIGNMENT.lastIndex;
-    const { end, next } = scanStatement(source, start);
-    if (match !== null) {
-      if (isInBlock || CHAINED.test(source.slice(start, end))) {
-        found.delete(match[1]!);
+    const start = offset + (match?.[0].length ?? 0);
+    const { end, next, body } = scanStatement(source, start);
+    if (match === null) {
+      found.delete(matchAssignment(source, body)?.[1] ?? '');
+    } else {
+      const [, name, joint, operator] = match;
+      const isChained = CHAINED.test(source.slice(start, end));
+      if (isInBlock || isChained || operator !== undefined) {
+        found.delete(name!);
       } else {
-        found.set(match[1]!, { start, end, joint: match[2]! });
+        found.set(name!, { start, end, joint: joint! });
       }
     }
     offset = next;
   }
   return found;
+}
+
+function matchAssignment(
+  source: string,
+  offset: number
+): RegExpExecArray | null {
+  ASSIGNMENT.lastIndex = offset;
+  return ASSIGNMENT.exec(source);
 }
 
 /**
@@ -90,12 +104,16 @@ const CHAINED = /^[A-Za-z_][\w.]*[ \t]*(?:=(?!=)|<-)/;
 const OPENING = '([{';
 const CLOSING = ')]}';
 
-/** Find where a statement ends, without its comment, and where the next one begins. */
+/**
+ * Find where a statement ends, without its comment, and where the next one begins. `body` is the
+ * place after the colon of `if fast:` or the like, and the end of a statement without one.
+ */
 function scanStatement(
   source: string,
   start: number
-): { end: number; next: number } {
+): { end: number; next: number; body: number } {
   let depth = 0;
+  let body: number | undefined;
   let end = start; // after the last character that is neither blank nor comment
   let index = start;
   while (index < source.length) {
@@ -115,13 +133,16 @@ function scanStatement(
       depth += 1;
     } else if (CLOSING.includes(character)) {
       depth = Math.max(depth - 1, 0);
+    } else if (character === ':' && source[index + 1] !== '=' && depth === 0) {
+      body ??= index + 1;
     }
     index += character === '\\' ? 2 : 1;
     if (!/\s/.test(character)) {
       end = Math.min(index, source.length);
     }
   }
-  return { end, next: Math.min(index + 1, source.length) };
+  const next = Math.min(index + 1, source.length);
+  return { end, next, body: body ?? end };
 }
 
 function endOfLine(source: string, index: number): number {
