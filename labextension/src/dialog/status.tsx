@@ -123,9 +123,12 @@ function SendProgress({ model }: ModelProps): ReactElement | null {
 }
 
 function idleText(model: SubmitModel): string {
-  const { catalog, failure, isWithdrawn, isChecking, trans } = model;
+  const { catalog, failure, isWithdrawn, isChecking, sweep, trans } = model;
   if (isWithdrawn) {
-    return trans.__('Called off: nothing was submitted.');
+    // An earlier try may have recorded jobs of a sweep before its answer was lost.
+    return sweep.isActive
+      ? trans.__('Called off.')
+      : trans.__('Called off: nothing was submitted.');
   }
   return isChecking || (catalog === null && failure === null)
     ? trans.__('Checking…')

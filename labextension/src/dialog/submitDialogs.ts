@@ -5,10 +5,12 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import type { Catalog, Job, Parameter } from '../api';
 import type { IDialogApi } from '../jobs/client';
 import type { Choices } from '../jobs/job';
-import type { IPreferences } from '../settings/preferences';
+import { DEFAULTS, type IPreferences } from '../settings/preferences';
 import type { INotebookSource } from '../source';
 import type { IJobs, ISubmitDialog } from '../tokens';
+import { sweptText } from '../ui/groupProgress';
 import { mayBeRounded, requireExact } from '../ui/rounding';
+import { showToast } from '../ui/toast';
 import { withDefaults } from './defaultChoices';
 import { SubmitDialog } from './dialog';
 import {
@@ -61,6 +63,7 @@ export class SubmitDialogs implements ISubmitDialog {
     } finally {
       this._catalog = model.catalog ?? this._catalog;
       model.dispose();
+      void model.submission.then(() => this._tellRemainder(model));
     }
   }
 
@@ -156,6 +159,15 @@ export class SubmitDialogs implements ISubmitDialog {
     await saving;
     await ready; // rejects if saving failed
     return (await model.submission) ?? this._runDialog(model);
+  }
+
+  /** Tell what was submitted of a sweep that was called off, where no other notification does. */
+  private _tellRemainder({ sweep: { remainder } }: SubmitModel): void {
+    const toasts = this._settings?.current.toasts ?? DEFAULTS.toasts;
+    if (remainder !== null && toasts !== 'all') {
+      const text = sweptText(remainder, this._trans);
+      showToast({ type: 'info', text }, this._trans);
+    }
   }
 
   private readonly _memory: ChoiceMemory;

@@ -10,7 +10,8 @@ import {
   type Combination,
   countRuns,
   MAX_RUNS,
-  type SweepFields
+  type SweepFields,
+  type SweptJobs
 } from '../jobs/sweep';
 import type { INotebookSource } from '../source';
 import { formProblem } from './formProblems';
@@ -27,7 +28,7 @@ export class SweepForm {
   constructor(
     private readonly _model: Pick<
       SubmitModel,
-      'catalog' | 'parameters' | 'flavor' | 'device' | 'trans'
+      'catalog' | 'parameters' | 'flavor' | 'device' | 'trans' | 'isWithdrawing'
     >
   ) {}
 
@@ -39,6 +40,9 @@ export class SweepForm {
 
   /** The chosen flavors and devices, if there may be several. */
   several: SeveralPlaces | null = null;
+
+  /** The jobs that were submitted although the user had called the sweep off; null if none. */
+  remainder: SweptJobs | null = null;
 
   /** Let several flavors and devices be chosen, or only one again. */
   setSeveralPlaces(isSeveral: boolean): void {
@@ -170,13 +174,14 @@ export class SweepForm {
       return source.submit(common, key, plan);
     }
     const isOnePlace = this._places.length < 2;
-    const { jobs } = await source.submitSweep(
+    const swept = await source.submitSweep(
       common,
       fields,
       key,
       isOnePlace ? plan : undefined // a plan is about one flavor and device
     );
-    return jobs[0]!;
+    this.remainder = this._model.isWithdrawing ? swept : null;
+    return swept.jobs[0]!;
   }
 
   private get _places(): Place[] {

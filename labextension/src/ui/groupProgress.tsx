@@ -3,7 +3,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import type { ReactElement } from 'react';
 
 import type { Job } from '../jobs/job';
-import { countStates, standingJobs } from '../jobs/sweep';
+import { countStates, standingJobs, type SweptJobs } from '../jobs/sweep';
 
 type Props = {
   group: string;
@@ -49,4 +49,16 @@ export function groupText(
     counts.waiting > 0 && trans.__('%1 queued', counts.waiting)
   ].filter(Boolean);
   return trans._n('%1 job: %2', '%1 jobs: %2', all, parts.join(trans.__(', ')));
+}
+
+export function sweptText(
+  { group, jobs }: SweptJobs,
+  trans: TranslationBundle
+): string {
+  return trans._n(
+    '%1 job was submitted as the group %2',
+    '%1 jobs were submitted as the group %2',
+    jobs.length,
+    group
+  );
 }

@@ -13,7 +13,7 @@ import {
   type SweptJobs
 } from '../jobs/sweep';
 import type { IJobs } from '../tokens';
-import { groupText } from './groupProgress';
+import { groupText, sweptText } from './groupProgress';
 import { pressGate } from './press';
 import { showToast, type Toast } from './toast';
 
@@ -40,14 +40,10 @@ export class GroupToasts {
   ) {}
 
   /** Tell that jobs were submitted. */
-  onSubmitted({ group, jobs }: SweptJobs): void {
+  onSubmitted(swept: SweptJobs): void {
+    const { group } = swept;
     this._sent.add(group);
-    const text = this._trans._n(
-      '%1 job was submitted as the group %2',
-      '%1 jobs were submitted as the group %2',
-      jobs.length,
-      group
-    );
+    const text = sweptText(swept, this._trans);
     this._show({ type: 'info', text, actions: this._actions(group) });
   }
 
