@@ -36,7 +36,7 @@ export interface IJobs {
   /** One of the five fields below has changed. */
   readonly conditionChanged: ISignal<IJobs, void>;
   /** The sweeps that this page is sending. */
-  readonly pendingSweeps: Pick<PendingSweeps, 'end'>;
+  readonly pendingSweeps: Pick<PendingSweeps, 'endFor'>;
   /** Whether the job list was loaded at least once. */
   readonly isLoaded: boolean;
   /** Whether a request for the job list is in progress. */

@@ -129,7 +129,7 @@ export class Jobs implements IJobs {
   ): Promise<SweptJobs> {
     const sentAt = this.order.now;
     const send = () => this._client.submitSweep(submission, idempotencyKey);
-    return this.pendingSweeps.track(async () => {
+    return this.pendingSweeps.track(submission.group, this.all, async () => {
       const swept = await sendWithRetries(send, this._retryDelays);
       this.sweepSubmitted.emit(swept);
       swept.jobs.forEach(job => this._add(job, sentAt));

@@ -67,17 +67,20 @@ export class GroupToasts {
    * Take the end of a job that is one of several of a group; returns whether it is told with the
    * others. A failure is told at once, unless it is of a sweep that this page has sent: a group may
    * go on for days. While a sweep is sent nobody knows whether its group has more jobs: the end is
-   * told after that.
+   * told after that, also of another group that may be the sweep's.
    */
   takes(job: Job): boolean {
     const { group } = job;
-    const { end } = this._jobs.pendingSweeps;
-    if (group !== null && end !== null) {
+    if (group === null) {
+      return false;
+    }
+    const end = this._jobs.pendingSweeps.endFor(group);
+    if (end !== null) {
       void end.then(() => this._options.tellEnd(job));
       return true;
     }
-    const members = group === null ? [] : jobsOf(this._jobs.all, group);
-    if (group === null || members.length < 2) {
+    const members = jobsOf(this._jobs.all, group);
+    if (members.length < 2) {
       return false;
     }
     if (members.every(isSettled)) {
