@@ -126,7 +126,12 @@ describe('ParameterForm', () => {
     ['None', false, '12345678901234567890'],
     ['None', true, '7\n12345678901234567890'],
     ['None', true, '[7, 12345678901234567890]'],
-    ['[1]', false, '[12345678901234567890]']
+    ['None', true, '[7,\n12345678901234567890]'],
+    ['[1]', false, '[12345678901234567890]'],
+    ['3', false, '12345678901234567890'],
+    ['3', false, '1e999'],
+    ['3', true, '7, +12345678901234567890'],
+    ['0xFF', false, '0xFFFFFFFFFFFFFFFF']
   ])('says for %s (several: %s) what is too large', (source, is, text) => {
     const made = form(source);
     made.setSeveral('p', is);

@@ -87,7 +87,9 @@ describe('parseValues', () => {
     ['[1,', 'json', undefined],
     ['[1, "x"]', 'any', [1, 'x']],
     ['1\nx', 'any', [1, 'x']],
-    ['[]', 'any', undefined]
+    ['[]', 'any', undefined],
+    ['[1,\n12345678901234567890]', 'any', undefined],
+    ['[1,\nx]', 'any', ['[1,', 'x]']]
   ] as const)('reads %j as %s', (text, kind, values) => {
     expect(parseValues(text, kind)).toEqual(values);
   });

@@ -56,20 +56,24 @@ export function parseValues(
   text: string,
   kind: FieldKind
 ): JSONValue[] | undefined {
-  const isPlain = PLAIN_KINDS.includes(kind);
   const list = kind === 'any' ? parseJson(text.trim()) : null;
   if (Array.isArray(list)) {
     return list.length > 0 ? list : undefined;
   }
-  const parts = isPlain
-    ? text.replace(/^\s*\[|\]\s*$/g, '').split(/[\s,;]+/)
-    : text.split('\n');
-  const values = parts
-    .filter(part => part.trim() !== '')
-    .map(part => parseOneOf(part, kind));
+  if (kind === 'any' && isTooLarge(text)) {
+    return undefined;
+  }
+  const values = splitValues(text, kind).map(part => parseOneOf(part, kind));
   return values.length === 0 || values.includes(undefined)
     ? undefined
     : (values as JSONValue[]);
+}
+
+function splitValues(text: string, kind: FieldKind): string[] {
+  const parts = PLAIN_KINDS.includes(kind)
+    ? text.replace(/^\s*\[|\]\s*$/g, '').split(/[\s,;]+/)
+    : text.split('\n');
+  return parts.filter(part => part.trim() !== '');
 }
 
 function parseOneOf(text: string, kind: FieldKind): JSONValue | undefined {
@@ -80,12 +84,18 @@ function parseOneOf(text: string, kind: FieldKind): JSONValue | undefined {
   return parseText(text, kind);
 }
 
-/** What a field of this kind takes, or why it does not take JSON. */
+/** What a field of this kind takes, or why it does not take a number. */
 export function errorText(
   kind: FieldKind,
   text: string,
   trans: TranslationBundle
 ): string {
+  const isNumber = kind === 'int' || kind === 'float';
+  if (isNumber && splitValues(text, kind).some(isTooLargeNumber)) {
+    return trans.__(
+      'This number is too large for the browser; a terminal keeps all its digits.'
+    );
+  }
   switch (kind) {
     case 'int':
       return trans.__('A whole number, such as 42.');
@@ -94,7 +104,7 @@ export function errorText(
     case 'bool':
       return trans.__('Both values: true, false.');
     default:
-      return [text, ...text.split('\n')].some(isTooLarge)
+      return [text, ...splitValues(text, kind)].some(isTooLarge)
         ? trans.__(
             'This number is too large for the browser. In quotes it is text; a terminal keeps all its digits.'
           )
@@ -111,6 +121,12 @@ function parseNumber(text: string): number | undefined {
     (Number.isSafeInteger(value) || !INTEGER_PATTERN.test(text))
     ? value
     : undefined;
+}
+
+/** Whether a text is a number, in decimals or hexadecimal for instance, that `parseNumber` refuses. */
+function isTooLargeNumber(text: string): boolean {
+  const isNumber = /\d/.test(text) && !Number.isNaN(Number(text));
+  return isNumber && parseNumber(text) === undefined;
 }
 
 const PYTHON_CONSTANTS = new Map([
