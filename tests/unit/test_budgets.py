@@ -422,6 +422,25 @@ def test_a_disk_with_few_free_inodes(
     send_outcome(call)
 
 
+@pytest.mark.parametrize("numbers", [[0, 0, 0], [4711, -1, -1]], ids=["none", "CephFS"])
+def test_a_disk_that_does_not_count_inodes(
+    gateway: Callable[[Caps], Call], monkeypatch: pytest.MonkeyPatch, numbers: list[int]
+) -> None:
+    statvfs = os.statvfs
+
+    def uncounted(path: Path) -> os.statvfs_result:
+        fields = list(statvfs(path))
+        fields[5:8] = numbers
+        return os.statvfs_result(fields)
+
+    monkeypatch.setattr(os, "statvfs", uncounted)
+    call = gateway(Caps(reserve=MIB))
+    claim(call)
+    assert submit(call).status_code == 201
+    assert append(call, stream("runs go on")).is_success
+    send_outcome(call)
+
+
 def test_blobs_go_an_hour_after_their_last_use(
     gateway: Callable[[Caps], Call], exchange: FileExchange
 ) -> None:

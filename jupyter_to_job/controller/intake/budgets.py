@@ -214,7 +214,8 @@ class Budgets:
         none is free nothing can be made, however many bytes are.
         """
         disk, status = shutil.disk_usage(self._exchange.root), os.statvfs(self._exchange.root)
-        if not status.f_files:  # a file system without that number
+        # Some file systems have no such number; CephFS has one that says nothing, and -1 as free.
+        if not status.f_files or not 0 <= status.f_favail <= status.f_files:
             return disk.free
         return min(disk.free, disk.total * status.f_favail // status.f_files)
 
