@@ -31,6 +31,7 @@ from ..domain.errors import (
     NotFound,
     OverBudget,
     Refused,
+    StorageFull,
     WrongOffset,
 )
 from .gateway_connection import GatewayConnection
@@ -144,10 +145,11 @@ class Agent:
         while True:
             with contextlib.suppress(_ExchangeRestored):
                 self._follow_journal()
+                away_before = self._away_time
                 self._send_artifacts()
                 outcome = self._read_outcome()
                 if outcome:
-                    self._with_retries(partial(self._put, layout.OUTCOME, outcome))
+                    self._with_retries(partial(self._put_outcome, outcome, away_before))
                 return
             _log.warning("%s: the exchange was restored; what it lacks is sent again", self._job)
             self._sent.clear()
@@ -308,6 +310,20 @@ class Agent:
         except Refused:
             self._check_claim()
             raise
+
+    def _put_outcome(self, outcome: bytes, away_before: float) -> None:
+        """Put the outcome, if the exchange still has all that was sent: nothing is sent after it.
+
+        Artifacts go missing only while the gateway is away. `away_before`: `_away_time` as they
+        began. Raises _ExchangeRestored.
+        """
+        was_away = self._away_time > away_before
+        for path in list(self._sent):
+            if was_away or path.startswith(self._local(layout.JOURNAL)):
+                # These errors mean that nothing is missing: the gateway compares the length first.
+                with contextlib.suppress(OverBudget, StorageFull):
+                    self._append(path, b"")
+        self._put(layout.OUTCOME, outcome)
 
     def _local(self, name: str) -> str:
         return f"{self._job}/{_LOCAL_ATTEMPT}/{name}"

@@ -12,6 +12,7 @@ import pytest
 from job_runner.protocol import documents, layout
 from jupyter_to_job.agent import agent as agent_module
 from jupyter_to_job.agent.gateway_connection import GatewayConnection
+from jupyter_to_job.domain.errors import Unavailable
 from jupyter_to_job.exchange import FileExchange
 
 from .agents import JOB, LINE, SEGMENT, Start, run_in
@@ -23,8 +24,9 @@ from .agents import token as token
 from .agents import url as url
 from .exchanges import OUTCOME
 
-CLAIM, FIRST, SECOND, ARTIFACT, END = 0, 1, 3, 5, 6
-"""Numbers of the agent's writes: each of two segments comes in two pieces."""
+CLAIM, FIRST, SECOND, CREATED, ARTIFACT, END, OUTCOME_SENT = 0, 1, 3, 5, 6, 7, 9
+"""Numbers of the agent's writes: two segments come in two pieces each, and are compared at the end.
+"""
 
 
 def replace_folder(source: Path, target: Path) -> None:
@@ -34,8 +36,22 @@ def replace_folder(source: Path, target: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("backup_at", "restore_at"),
-    [(CLAIM, FIRST), (CLAIM, SECOND), (CLAIM, ARTIFACT), (CLAIM, END), (FIRST + 1, SECOND + 1)],
+    ("backup_at", "restore_at", "is_away"),
+    [
+        (CLAIM, FIRST, False),
+        (CLAIM, SECOND, False),
+        (CLAIM, CREATED, False),
+        (CLAIM, ARTIFACT, False),
+        (CLAIM, END, False),
+        (FIRST + 1, SECOND, False),
+        (FIRST + 1, SECOND + 1, False),
+        (FIRST + 1, CREATED, False),
+        (FIRST + 1, ARTIFACT, False),
+        (FIRST + 1, END, False),
+        (FIRST + 1, OUTCOME_SENT, True),
+        (ARTIFACT, END, True),
+        (ARTIFACT, OUTCOME_SENT, True),
+    ],
 )
 def test_a_run_arrives_whole(
     url: str,
@@ -47,8 +63,12 @@ def test_a_run_arrives_whole(
     monkeypatch: pytest.MonkeyPatch,
     backup_at: int,
     restore_at: int,
+    is_away: bool,
 ) -> None:
-    """The backup is from before its claim, or from within its first segment."""
+    """The backup is from before its claim, within its first segment, or before its artifact.
+
+    `is_away`: a request finds the gateway away.
+    """
     directory, backup = exchange.directory(JOB), tmp_path / "backup"
     write, writes = GatewayConnection._write, iter(range(100))
 
@@ -58,6 +78,8 @@ def test_a_run_arrives_whole(
             replace_folder(directory, backup)
         if number == restore_at:
             replace_folder(backup, directory)
+            if is_away:
+                raise Unavailable("The gateway is away.")
         return write(*arguments)
 
     monkeypatch.setattr(GatewayConnection, "_write", write_between)
