@@ -71,7 +71,8 @@ def _walk(folder: Path) -> Iterator[tuple[Path, list[str], list[str]]]:
         for _, folders, files in islice(os.walk(base), 1):
             mounts = [name for name in folders if _is_mount(base / name)]
             below = (base / name for name in folders if name not in mounts)
-            remaining += (path for path in below if not path.is_symlink())
+            # `Path.is_symlink` raises PermissionError in a folder that may only be listed.
+            remaining += (path for path in below if not os.path.islink(path))  # noqa: PTH114
             yield base, files, mounts
 
 

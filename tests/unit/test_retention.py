@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -33,6 +34,15 @@ from . import exchanges
 DELIVERED = datetime(2026, 11, 21, 9, 32, tzinfo=timezone.utc)
 WEEK = Policy(7 * 86400)
 JOB = "train-abcdabcd"
+POWERLESS = ("setpriv", "--bounding-set=-all", "--inh-caps=-all") if os.geteuid() == 0 else ()
+"""Goes before a command: root may do as its files' owner only."""
+CLEAR_OVER_CAP = """\
+import sys
+from pathlib import Path
+from jupyter_to_job.exchange import FileExchange
+from jupyter_to_job.exchange.retention import Policy, enforce
+print(*enforce(FileExchange(Path(sys.argv[1])), Policy(None, cap=1)))
+"""
 KEPT = {"request.json", "delivery.json", "attempt-1", "cleared.json"}
 
 
@@ -320,6 +330,19 @@ def test_what_a_run_has_mounted_is_neither_counted_nor_removed(exchange: FileExc
         subprocess.run(["umount", "-l", disk], check=True)
     exchange.remove_leftovers()
     assert not removed.exists()
+
+
+def test_a_folder_that_a_run_has_closed_keeps_no_job(exchange: FileExchange) -> None:
+    """`chmod -R 600` leaves a folder whose entries can be listed, and not looked at."""
+    exchanges.settle(exchange, JOB)
+    closed = exchange.root / JOB / "attempt-1" / layout.SCRATCH / "closed"
+    (closed / "below").mkdir(parents=True)
+    closed.chmod(0o600)
+    command = (*POWERLESS, sys.executable, "-c", CLEAR_OVER_CAP, str(exchange.root))
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    closed.chmod(0o700)
+    assert (ran.stdout, ran.stderr) == (f"{JOB}\n", "")
+    assert "snapshot.ipynb" not in contents(exchange)
 
 
 def _refuse(*_: object, **__: object) -> None:
