@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import time
 
-from tornado.http1connection import HTTP1Connection
 from tornado.iostream import StreamClosedError
 
 from ..domain.errors import JobsError, NotFound, Unavailable
@@ -16,8 +14,6 @@ from .handler import GatewayHandler
 
 HEARTBEAT_INTERVAL = 1.0
 """Seconds between two comments on an idle stream, by which both sides notice a dead peer."""
-SEND_BUFFER = 128 << 10
-"""Bytes that the kernel keeps for a client that does not read."""
 VALIDITY_INTERVAL = 10.0
 """Seconds between two times that the caller is authenticated again: a stream ends with its pod."""
 VALIDITY_TIMEOUT = 5.0
@@ -47,7 +43,7 @@ class EventsHandler(GatewayHandler):
         self.set_header("Content-Type", "text/event-stream")
         self.set_header("Cache-Control", "no-store")
         self.set_header("X-Accel-Buffering", "no")  # nginx would keep events back
-        self._limit_send_buffer()
+        self.limit_send_buffer()
         chunk, checked = _HEARTBEAT, time.monotonic()
         while True:
             self.write(chunk)
@@ -57,13 +53,6 @@ class EventsHandler(GatewayHandler):
                 if not await self._is_valid(caller):
                     return
                 checked = time.monotonic()
-
-    def _limit_send_buffer(self) -> None:
-        """Keep the kernel from buffering megabytes for a client that does not read."""
-        connection = self.request.connection
-        if isinstance(connection, HTTP1Connection):
-            options = (socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
-            connection.stream.socket.setsockopt(*options)
 
     async def _is_valid(self, caller: DevPod) -> bool:
         """Tell whether the caller's pod, and so its token, is still accepted for the same owner."""

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import contextvars
 import logging
+import socket
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -42,7 +43,9 @@ The kernel resets a connection that is closed while its client still sends, and 
 overtake the answer. So whoever sends little hears why; a larger body is cut off at once.
 """
 SEND_TIMEOUT = 30.0
-"""Seconds in which a client must take what was sent, before its connection is closed."""
+"""Seconds in which a client must take a few chunks, before its connection is closed."""
+SEND_BUFFER = 128 << 10
+"""Bytes that the kernel keeps for a client that does not read."""
 _log = logging.getLogger(__name__)
 _Answer = TypeVar("_Answer")
 
@@ -229,13 +232,23 @@ class GatewayHandler(web.RequestHandler):
             self.finish(response.body)
         else:
             self.set_header("Content-Length", response.length)
+            self.limit_send_buffer()
             pool = self.context.pool if response.file is None else self.context.intake.bulk
             with contextlib.suppress(StreamClosedError):  # the client disconnected
                 await response.stream(self, pool)
                 self.finish()
 
+    def limit_send_buffer(self) -> None:
+        """Keep the kernel from buffering megabytes for a client that does not read.
+
+        Of a large buffer it reports no room before the client has taken a third of it.
+        """
+        if isinstance(self.request.connection, HTTP1Connection):
+            options = (socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
+            self.request.connection.stream.socket.setsockopt(*options)
+
     def flush(self, include_footers: bool = False) -> asyncio.Future[None]:
-        """Send what was written. A client that does not take it within `SEND_TIMEOUT` is cut off.
+        """Send what was written. Who does not take a few chunks in `SEND_TIMEOUT` is cut off.
 
         tornado's own timeouts are for requests only.
         """
