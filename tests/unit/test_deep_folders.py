@@ -145,14 +145,34 @@ def test_a_deep_draft_does_not_end_housekeeping(exchange: FileExchange, deep: Pa
     assert bytes_on_disk(exchange.root) > 0  # which caps go by
 
 
+def service(exchange: FileExchange, workspace: Path) -> JobService:
+    """The service of a workspace with the notebook `a.ipynb`."""
+    notebooks.write(workspace / "a.ipynb", "1")
+    core = ServiceContext(exchange, MemoryBackend(exchange), load_catalog)
+    return JobService(core, Caller("me", str(workspace)))
+
+
 @pytest.mark.parametrize("pattern", [".", "deep", "**/f", "deep/" + "a/" * LEVELS + "f"])
 def test_a_workspace_with_too_many_folders(
     exchange: FileExchange, tmp_path: Path, deep: Path, pattern: str
 ) -> None:
-    notebooks.write(tmp_path / "a.ipynb", "1")
-    core = ServiceContext(exchange, MemoryBackend(exchange), load_catalog)
-    jobs = JobService(core, Caller("me", str(tmp_path)))
+    jobs = service(exchange, tmp_path)
     with pytest.raises(BadInput, match="is too long"):
         jobs.submit(Submission("a.ipynb", inputs=(pattern,)))
     assert (drafts(exchange), jobs.find().jobs) == ([], [])
     assert deep.is_dir()
+
+
+def test_what_is_not_sent_may_be_too_deep(exchange: FileExchange, tmp_path: Path) -> None:
+    """An ignore file leaves out a folder that would be searched, as its refusal says."""
+    folder = tmp_path / "/".join("a" * 64)
+    (folder / "b").mkdir(parents=True)
+    for path in (tmp_path / "a.csv", folder / "f", folder / "b" / "b.csv"):
+        path.touch()
+    jobs, submission = service(exchange, tmp_path), Submission("a.ipynb", inputs=("**/*.csv",))
+    with pytest.raises(BadInput) as raised:
+        jobs.submit(submission)
+    assert ".jobignore" in raised.value.hint
+    (tmp_path / ".jobignore").write_text("b/\n")
+    job, _ = jobs.submit(submission)
+    assert [file.path for file in exchange.request(job.name).inputs] == ["a.csv"]

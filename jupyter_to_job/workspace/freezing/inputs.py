@@ -232,7 +232,6 @@ class _Finder:
         ancestors: frozenset[tuple[int, int]],
     ) -> Iterator[str]:
         """Take an entry that matches a pattern up to its own name, unless it is left out."""
-        require_short_path(path)
         try:
             # Resolving is slow, and only a link needs it.
             real = self.workspace.real(path) if entry.is_symlink() else Path(entry.path)
@@ -247,9 +246,11 @@ class _Finder:
         if verdict is not Ignored.NO:
             self._leave_out(path, "ignored" if verdict is Ignored.BY_USER else "default")
         elif folder:
+            _require_short_path(path)
             below = (patterns - {()}) | ({_EVERYTHING} if () in patterns else set())
             yield from self._walk(path, real, below, ancestors)
         elif stat.S_ISREG(mode):
+            _require_short_path(path)
             yield from self._take(path, real)
         else:
             self._leave_out(path, "skipped")
@@ -277,6 +278,15 @@ class _Finder:
 
     def _leave_out(self, path: str, reason: str) -> None:
         self.left_out.setdefault(path, reason)
+
+
+def _require_short_path(path: str) -> None:
+    """Raise BadInput for a path that is too long to be sent, or too deep to be searched."""
+    try:
+        require_short_path(path)
+    except BadInput as error:
+        hint = f"{error.hint} List what is not needed in {IGNORE_FILE}."
+        raise BadInput(error.message, hint) from error
 
 
 def _too_many_files(path: str) -> TooLarge:
