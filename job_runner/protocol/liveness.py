@@ -170,42 +170,19 @@ def describe_process() -> dict[str, Any]:
     return {**_describe_host(), "pid": pid, "start_time": _start_time(pid)}
 
 
-def is_same_process(runner: dict[str, Any], job: str) -> bool:
-    """Tell whether the process that a job's `runner.json` describes still exists on this host.
+def is_same_process(runner: dict[str, Any]) -> bool:
+    """Tell whether the process that a `runner.json` describes still exists on this host.
 
-    Call it before sending a signal: another process may have the same id by now. The host may have
-    been renamed since the process began.
+    Call it before sending a signal: another process may have the same id by now.
     """
     pid = runner.get("pid")
-    if not isinstance(pid, int) or runner.get("boot_id") != _boot_id():
-        return False
-    start = _start_time(pid)
-    if start is None or start != runner.get("start_time"):
-        return False
-    return ran_on_this_host(runner) or _runs_here(pid, job)
+    start = _start_time(pid) if isinstance(pid, int) and ran_on_this_host(runner) else None
+    return start is not None and start == runner.get("start_time")
 
 
 def ran_on_this_host(runner: dict[str, Any]) -> bool:
     """Tell whether `runner.json` describes a process of this host, which is up since then."""
     return all(runner.get(key) == value for key, value in _describe_host().items())
-
-
-def _runs_here(pid: int, job: str) -> bool:
-    """Tell whether a process has our host name, whatever it is now, and `job` as an argument.
-
-    The containers of a node share its boot id. Two of them may have processes with the same id, or
-    share the processes and have host names (UTS namespaces) of their own.
-    """
-    try:
-        if not proc.PROC.exists():
-            arguments = (_run_command("ps", "-ww", "-o", "args=", "-p", str(pid)) or "").split()
-        elif (proc.PROC / f"{pid}/ns/uts").samefile(proc.PROC / "self/ns/uts"):
-            arguments = os.fsdecode(proc.read_file(f"{proc.PROC}/{pid}/cmdline")).split("\0")
-        else:
-            return False
-    except OSError:  # it ended, or the system hides it
-        return False
-    return any(Path(argument).name == job for argument in arguments)
 
 
 def _describe_host() -> dict[str, Any]:

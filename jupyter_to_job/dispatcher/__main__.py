@@ -12,7 +12,6 @@ from pathlib import Path
 
 from job_runner.protocol.liveness import HEARTBEAT_INTERVAL, HEARTBEAT_TIMEOUT
 
-from ..backends.local.dispatcher_process import ensure_dispatcher
 from ..backends.local.hosts import HostWatch, take_lock, this_host
 from ..backends.local.slots import Machine
 from ..exchange import FileExchange
@@ -23,8 +22,6 @@ from .processes import has_python
 
 def main() -> int:
     """Serve the exchange until there is nothing to do; 0 also if another dispatcher serves it.
-
-    A host that was renamed gets another dispatcher, with the lock and log of the new name.
 
     1: its Python was moved or removed, and the next command starts one that has it.
     """
@@ -47,9 +44,6 @@ def main() -> int:
         if not has_python():
             logging.error("%s is gone: the jobs are left to another dispatcher", sys.executable)
             return 1
-        if this_host() != host:
-            ensure_dispatcher(options.exchange, options.capacity)
-            return 0
         # A submitter who found the lock taken just now has started no other dispatcher.
         if not dispatcher.has_work():
             dispatcher.retain()

@@ -9,7 +9,7 @@ import time
 
 from job_runner.protocol.liveness import HEARTBEAT_INTERVAL
 
-from ..backends.local.hosts import lock_path, this_host
+from ..backends.local.hosts import lock_path
 from ..backends.local.slots import Slots, publish_slots
 from ..exchange import FileExchange
 
@@ -40,12 +40,8 @@ class Lease:
     def renew(self) -> bool:
         """Send a heartbeat if it is time. Return False if the lease is lost.
 
-        It is lost when the lock's file was removed, or the host was renamed: another dispatcher may
-        hold the new lock.
+        It is lost when the lock's file was removed: another dispatcher may hold the new one.
         """
-        if this_host() != self._host:
-            _log.info("the host is called %s now: its dispatcher takes over", this_host())
-            return False
         if time.monotonic() - self._heartbeat_time < self._heartbeat_interval:
             return True
         self._send_heartbeat()

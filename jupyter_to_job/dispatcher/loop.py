@@ -213,7 +213,7 @@ class Dispatcher:
         """Observe a job; find out whether it is ours and whether there is work to do."""
         directory = self.exchange.root / job.name
         previous = job.observation.phase
-        current = job.observation = observe(directory, names_in(directory), self.host)
+        current = job.observation = observe(directory, names_in(directory))
         if current.phase is Phase.DAMAGED is not previous:
             _log.error("%s: left alone: its outcome cannot be read", job.name)
         host = current.host or job.request.environment.host or self.host

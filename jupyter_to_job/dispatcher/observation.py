@@ -54,18 +54,18 @@ def names_in(directory: Path) -> frozenset[str]:
         return frozenset(entry.name for entry in entries)
 
 
-def observe(directory: Path, names: frozenset[str], here: str) -> Observation:
-    """Observe a job whose directory holds `names`, on the host `here`. Raises OSError."""
+def observe(directory: Path, names: frozenset[str]) -> Observation:
+    """Observe a job whose directory holds `names`. Raises OSError."""
     deleted = layout.DELETE in names
     if layout.DELIVERY in names and not deleted:
         return Observation(Phase.SETTLED)
     cancelled = deleted or layout.CANCEL in names
     numbers = layout.attempt_numbers(names)
     if not numbers:
-        host = _host(directory / SLOT, directory.name, here) if SLOT in names else None
+        host = _host(directory / SLOT) if SLOT in names else None
         return Observation(Phase.WAITING, cancelled, None, host)
     attempt = layout.attempt_dir(directory, numbers[-1])
-    host = _host(attempt / layout.RUNNER, directory.name, here)
+    host = _host(attempt / layout.RUNNER)
     # The lock is read before the outcome: a run that ends in between is not taken for dead.
     if liveness.is_alive(attempt):
         return Observation(Phase.RUNNING, cancelled, attempt, host)
@@ -94,16 +94,10 @@ def _has_failed(file: Path) -> bool:
         return False
 
 
-def _host(path: Path, job: str, here: str) -> str | None:
-    """Return the host that a document names; None if it names none, or cannot be read.
-
-    A living runner of this host is `here`, also if the host had another name when it began.
-    """
+def _host(path: Path) -> str | None:
+    """Return the host that a document names; None if it names none, or cannot be read."""
     try:
-        document = documents.read_document(path) or {}
+        host = (documents.read_document(path) or {}).get("host")
     except documents.DocumentError:
         return None
-    host = document.get("host")
-    if host != here and liveness.is_same_process(document, job):
-        return here
     return host if isinstance(host, str) and host else None

@@ -256,7 +256,7 @@ class Processes:
         if attempt is not None:
             with contextlib.suppress(documents.DocumentError):
                 runner = documents.read_document(attempt / layout.RUNNER)
-        return int(runner["pid"]) if runner and liveness.is_same_process(runner, job) else None
+        return int(runner["pid"]) if runner and liveness.is_same_process(runner) else None
 
     def _may_help(self, job: str) -> bool:
         """Tell whether a helper may be started: one per job, not too many, not too early."""

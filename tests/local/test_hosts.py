@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import shutil
@@ -10,7 +9,6 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -56,61 +54,6 @@ def start_quick_dispatcher(cli: Cli) -> subprocess.Popen[bytes]:
 
 def make_old(path: Path, seconds: float) -> None:
     os.utime(path, (time.time() - seconds,) * 2)
-
-
-@pytest.fixture
-def rename_host(cli: Cli, tmp_path: Path) -> Callable[[str], None]:
-    """Names the host of all processes that `cli` starts, also while they run."""
-    name, module = tmp_path / "hostname", tmp_path / "packages" / "sitecustomize.py"
-    module.parent.mkdir()
-    module.write_text(f"import socket\nsocket.gethostname = lambda: open({str(name)!r}).read()\n")
-    path = [str(module.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
-    cli.variables["PYTHONPATH"] = os.pathsep.join(path)
-    cli.capacity = "cpu=1,memory=8Gi"
-
-    def rename(host: str) -> None:
-        name.with_suffix(".new").write_text(host)
-        name.with_suffix(".new").replace(name)
-
-    rename("home")
-    return rename
-
-
-def slots_of(cli: Cli, host: str) -> list[str]:
-    """Return the jobs that have a slot, as the host's dispatcher shows it."""
-    with contextlib.suppress(FileNotFoundError):
-        slots = hosts.host_folder(cli.exchange, host) / hosts.SLOTS
-        return list(json.loads(slots.read_text())["jobs"])
-    return []
-
-
-def test_a_run_keeps_its_slot_when_its_host_is_renamed(
-    cli: Cli, rename_host: Callable[[str], None]
-) -> None:
-    first = cli.submit_waiting()
-    rename_host("office")
-    second = cli.submit("waits.ipynb")
-    until(lambda: slots_of(cli, "office"), "the slots of the dispatcher under the new name")
-    assert slots_of(cli, "office") == [first]
-    assert cli.json("show", second)["position"] == 1
-    until(lambda: len(cli.dispatchers()) == 1, "the end of the dispatcher under the old name")
-    kill(dispatcher_of(cli, "office"))
-    assert cli.run("cancel", first).returncode == 0
-    assert cli.json("wait", first, code=1)["state"] == "cancelled"
-    cli.release()
-    assert cli.json("wait", second)["state"] == "succeeded"
-
-
-def test_the_queue_goes_on_when_its_host_is_renamed(
-    cli: Cli, rename_host: Callable[[str], None]
-) -> None:
-    running, waiting = cli.submit_waiting(), cli.submit("waits.ipynb")
-    make_old(hosts.lock_path(cli.exchange, "home"), 600)  # two minutes pass
-    rename_host("office")
-    until(lambda: slots_of(cli, "office"), "a dispatcher under the new name")
-    cli.release()
-    until(lambda: (cli.exchange / waiting / "delivery.json").exists(), "the one that waited")
-    assert (runs_on(cli, running), runs_on(cli, waiting)) == ("home", "office")
 
 
 def test_each_host_runs_its_own(cli: Cli, other_host: Cli) -> None:

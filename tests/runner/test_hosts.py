@@ -85,7 +85,7 @@ def test_a_number_that_belongs_to_somebody_else_by_now(job: Make) -> None:
         writer.append({"k": "kernel", "t": time.time(), "pid": bystander.pid})
         writer.close()
         runner = documents.read_document(attempt / layout.RUNNER) or {}
-        assert not liveness.is_same_process(runner, killed.directory.name)
+        assert not liveness.is_same_process(runner)
         assert not liveness.is_alive(attempt)
         assert killed.finish() == 0
         assert killed.outcome().reason == "Lost"
@@ -100,31 +100,17 @@ def test_after_a_reboot_nobody_is_who_they_were(job: Make) -> None:
     process = long.start()
     until(kept(long), "output")
     runner = documents.read_document(long.attempt() / layout.RUNNER) or {}
-    name = long.directory.name
-    assert liveness.is_same_process(runner, name)
-    assert not liveness.is_same_process({**runner, "boot_id": "of another boot"}, name)
+    assert liveness.is_same_process(runner)
+    assert not liveness.is_same_process({**runner, "boot_id": "of another boot"})
     stop(process)
     assert not liveness.is_alive(died(job(LONG), boot_id="of another boot", pid=process.pid))
-
-
-def test_a_run_of_a_renamed_host_is_known_by_its_command_line(job: Make) -> None:
-    long = job(LONG)
-    process = long.start()
-    until(kept(long), "output")
-    runner = documents.read_document(long.attempt() / layout.RUNNER) or {}
-    renamed, name = {**runner, "host": "elsewhere"}, long.directory.name
-    assert liveness.is_same_process(renamed, name)
-    assert not liveness.is_same_process(renamed, "another-job")  # a container's, with this id
-    assert not liveness.is_same_process({**renamed, "boot_id": "of another boot"}, name)
-    stop(process)
-    assert not liveness.is_same_process(renamed, name)
 
 
 @pytest.mark.parametrize("runner", [{}, {"pid": None}, {"pid": "1"}, {"host": 3}])
 def test_what_describes_nobody_is_nobody(runner: dict[str, object]) -> None:
     here = liveness.describe_process()
-    assert not liveness.is_same_process(runner, "a-job")
-    assert not liveness.is_same_process({**here, **runner, "start_time": None}, "a-job")
+    assert not liveness.is_same_process(runner)
+    assert not liveness.is_same_process({**here, **runner, "start_time": None})
 
 
 def test_a_runner_beats(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

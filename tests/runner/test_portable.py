@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,14 +18,6 @@ MISSING = """\
 import os
 for name in ("pidfd_open", "waitid", "fdatasync", "posix_fallocate", "sched_getaffinity"):
     delattr(os, name)
-"""
-RENAMED = """\
-from pathlib import Path
-from job_runner.host import proc
-from job_runner.protocol import liveness
-proc.PROC = Path("/nowhere")
-runner = {**liveness.describe_process(), "host": "renamed"}
-print([name for name in ("a-job", "job", "jobs-2") if liveness.is_same_process(runner, name)])
 """
 
 
@@ -59,13 +49,6 @@ def test_who_a_process_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(proc, "PROC", Path("/nowhere"))
     runner = liveness.describe_process()
     assert runner["pid"] == os.getpid() and runner["start_time"]
-    assert liveness.is_same_process(runner, "a-job")
-    start = "Sat Jan  1 00:00:00 2000"
-    assert not liveness.is_same_process({**runner, "start_time": start}, "a-job")
-    assert not liveness.is_same_process({**runner, "pid": 2**22 + 1}, "a-job")
-
-
-@pytest.mark.skipif(shutil.which("ps") is None, reason="no ps here (Debian: procps)")
-def test_who_a_process_is_on_a_renamed_host() -> None:
-    command = [sys.executable, "-c", RENAMED, "/jobs of mine/a-job"]
-    assert subprocess.check_output(command, text=True) == "['a-job']\n"
+    assert liveness.is_same_process(runner)
+    assert not liveness.is_same_process({**runner, "start_time": "Sat Jan  1 00:00:00 2000"})
+    assert not liveness.is_same_process({**runner, "pid": 2**22 + 1})

@@ -119,7 +119,7 @@ def test_nothing_left_of_a_result_is_held(job: Path) -> None:
     held = FileExchange(job.parent).record(NAME, layout.HELD, HeldRecord)
     assert held is not None and "damaged" in held.message and "Run it again" in held.message
     assert held.failed
-    assert observe(job, names_in(job), "here").phase is Phase.SETTLED  # nobody tries it for ever
+    assert observe(job, names_in(job)).phase is Phase.SETTLED  # nobody tries it for ever
 
 
 def test_a_lost_file_is_said(job: Path, workspace: Path) -> None:
