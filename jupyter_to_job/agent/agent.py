@@ -47,6 +47,8 @@ REFUSAL_PATIENCE = 60.0
 """Seconds for which a refused request is repeated in a pod that is told to end."""
 MAX_ARTIFACTS_TIME = 60.0
 """Seconds that sending artifacts may take while the gateway answers: the pod holds a GPU."""
+MAX_COMPARISONS = 2
+"""How often artifacts are compared with the exchange, at most: a gateway may fail now and then."""
 PIECE_SIZE = 4 << 20
 """Bytes that are sent in one request, at most."""
 MAX_OUTCOME = 32 << 20
@@ -149,7 +151,7 @@ class Agent:
                 self._send_artifacts()
                 outcome = self._read_outcome()
                 if outcome:
-                    self._with_retries(partial(self._put_outcome, outcome, away_before))
+                    self._send_outcome(outcome, away_before)
                 return
             _log.warning("%s: the exchange was restored; what it lacks is sent again", self._job)
             self._sent.clear()
@@ -239,6 +241,7 @@ class Agent:
                 self._send_file(path, is_late, size)
                 if path not in self._sent and not is_late():
                     self._with_retries(partial(self._put, _path_in_attempt(path), b""))
+                    self._sent[path] = 0
             except JobsError as error:
                 _log.warning("%s: %r is not sent: %s", self._job, path, error)
             if is_late():
@@ -311,19 +314,33 @@ class Agent:
             self._check_claim()
             raise
 
-    def _put_outcome(self, outcome: bytes, away_before: float) -> None:
+    def _send_outcome(self, outcome: bytes, away_before: float) -> None:
         """Put the outcome, if the exchange still has all that was sent: nothing is sent after it.
 
-        Artifacts go missing only while the gateway is away. `away_before`: `_away_time` as they
-        began. Raises _ExchangeRestored.
+        Artifacts may be many, and go missing only while the gateway is away: they are compared if
+        it was since `away_before`, and `MAX_COMPARISONS` times. Raises _ExchangeRestored.
         """
-        was_away = self._away_time > away_before
-        for path in list(self._sent):
-            if was_away or path.startswith(self._local(layout.JOURNAL)):
-                # These errors mean that nothing is missing: the gateway compares the length first.
-                with contextlib.suppress(OverBudget, StorageFull):
-                    self._append(path, b"")
-        self._put(layout.OUTCOME, outcome)
+        segments = [path for path in self._sent if path.startswith(self._local(layout.JOURNAL))]
+        artifacts = [path for path in self._sent if path not in segments]
+        compared_at, comparisons = away_before, 0
+
+        def compare_and_put() -> None:
+            nonlocal compared_at, comparisons
+            while self._away_time > compared_at and comparisons < MAX_COMPARISONS:
+                compared_at, comparisons = self._away_time, comparisons + 1
+                for path in artifacts:
+                    self._with_retries(partial(self._check_length, path))
+            for path in segments:
+                self._check_length(path)
+            self._put(layout.OUTCOME, outcome)
+
+        self._with_retries(compare_and_put)
+
+    def _check_length(self, path: str) -> None:
+        """Raise _ExchangeRestored if the exchange has less of a file than was sent."""
+        # These errors mean that nothing is missing: the gateway compares the length first.
+        with contextlib.suppress(OverBudget, StorageFull):
+            self._append(path, b"")
 
     def _local(self, name: str) -> str:
         return f"{self._job}/{_LOCAL_ATTEMPT}/{name}"

@@ -101,6 +101,40 @@ def test_a_run_arrives_whole(
     assert exchange.read(JOB, "attempt-1/sent-outcome.json") == documents.encode(OUTCOME)
 
 
+def test_a_gateway_that_fails_now_and_then_gets_the_outcome(
+    url: str,
+    exchange: FileExchange,
+    folder: Path,
+    start: Start,
+    stop: threading.Event,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Between two failures there are fewer requests than there are artifacts to compare."""
+    write, writes = GatewayConnection._write, iter(range(1000))
+
+    def write_or_fail(*arguments: Any) -> Any:
+        number = next(writes, None)
+        assert number is not None, "the outcome is never put"
+        if number % 5 == 4:
+            raise Unavailable("The gateway is away.")
+        return write(*arguments)
+
+    monkeypatch.setattr(GatewayConnection, "_write", write_or_fail)
+    monkeypatch.setattr(agent_module, "MIN_RETRY_DELAY", 0.001)
+    monkeypatch.setattr(agent_module, "MAX_RETRY_DELAY", 0.001)
+    agent = start(url)
+    agent.fetch()
+    attempt = run_in(folder)
+    (attempt / layout.ARTIFACTS).mkdir()
+    for number in range(12):
+        (attempt / layout.ARTIFACTS / f"{number}").write_bytes(b"x" * (number % 2))
+    stop.set()
+    agent.send_until_ended()
+    assert exchange.read(JOB, "attempt-1/sent-outcome.json") == documents.encode(OUTCOME)
+    names = {path.name for path in (exchange.directory(JOB) / "attempt-1/artifacts").iterdir()}
+    assert names == {f"{number}" for number in range(12)}
+
+
 def test_it_ends_if_another_pod_has_claimed_its_attempt(
     url: str,
     exchange: FileExchange,
