@@ -27,7 +27,8 @@ from .output_limit import OutputLimiter
 class Attempt:
     """The state of one attempt.
 
-    `end` is set once the journal has it, and `written` once the result is written.
+    `end` is set once the journal has it, and `written` once the result is written. `notes` are
+    sentences that the outcome's message gets behind that of the end.
     """
 
     job_dir: Path
@@ -39,6 +40,7 @@ class Attempt:
     usage: Usage = field(default_factory=Usage)
     end: End | None = None
     written: WrittenResult | None = None
+    notes: list[str] = field(default_factory=list)
     _start_tick: float = field(default_factory=time.monotonic)
     _fold: ResultFold | None = None
     """The result so far: each record is folded when it is journaled. None on a full disk."""

@@ -30,6 +30,10 @@ from .supervise import supervise, wait_until_ready
 
 _SYNC_INTERVAL = 1.0
 """Seconds between acknowledgements: what a lost host may cost."""
+_KERNEL_KILLED = (
+    "Its kernel did not exit after the last cell, and was killed: what it still wrote may be "
+    "missing."
+)
 _RECEIPT_INTERVAL = 10.0
 """Seconds until the next receipt in the journal, or a tenth of the run so far if that is more."""
 
@@ -71,10 +75,12 @@ class Execution:
 
     async def _shut_down(self, kernel: KernelClient) -> None:
         end = self._attempt.end
-        await kernel.shutdown(
+        has_exited = await kernel.shutdown(
             graceful=end is not None and end.exit_code in (Exit.SUCCEEDED, Exit.CELL),
             while_waiting=None if end is None else self._attempt.write_result,
         )
+        if not has_exited:
+            self._attempt.notes.append(_KERNEL_KILLED)
 
 
 def prepare_attempt(attempt: Attempt, process: KernelProcess) -> Notebook:

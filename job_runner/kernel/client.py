@@ -101,11 +101,12 @@ class KernelClient:
 
     async def shutdown(
         self, *, graceful: bool, while_waiting: Callable[[], object] | None = None
-    ) -> None:
+    ) -> bool:
         """Shut the kernel down, or kill it with all that it started; then stop listening.
 
-        With `graceful` the kernel is asked to exit and has a while for it. `while_waiting` is
-        called meanwhile. The process is closed by whoever started it, outside the loop.
+        With `graceful` the kernel is asked to exit and has a while for it: False if it did not.
+        `while_waiting` is called meanwhile. The process is closed by whoever started it, outside
+        the loop.
         """
         try:
             initial = None
@@ -120,8 +121,7 @@ class KernelClient:
                 self.process.kill()
             if while_waiting is not None:
                 while_waiting()
-            if initial is not None:
-                await wait_for_exit(self.process.pid, initial, self.died)
+            return initial is None or await wait_for_exit(self.process.pid, initial, self.died)
         finally:
             self._unwatch_process()
             self._channels.close()

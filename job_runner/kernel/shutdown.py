@@ -1,8 +1,8 @@
 """Waits for a kernel to exit after a shutdown request, as long as it seems to do something.
 
-Exit handlers may still upload (experiment trackers do), and get a while. But ipykernel itself often
-hangs for 10 s when its output thread was stopped too early. Such a process, with the children that
-it had, uses no CPU, has no connection and starts nothing: it can be killed without a loss.
+Exit handlers may still upload (experiment trackers do), and threads may still save a checkpoint. A
+process that uses no CPU, has no connection and starts nothing probably hangs, with the children
+that it had. It may also wait for a disk, so it gets as long as jupyter_client would give it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import contextlib
 
 import psutil
 
-_IDLE_TIMEOUT = 0.8
+_IDLE_TIMEOUT = 5.0
 """Seconds without any sign of work after which the kernel is taken to hang."""
 _TIMEOUT = 10.0
 _POLL_INTERVAL = 0.1
@@ -20,8 +20,8 @@ _POLL_INTERVAL = 0.1
 ProcessTree = frozenset[psutil.Process]
 
 
-async def wait_for_exit(pid: int, initial: ProcessTree, died: asyncio.Event) -> None:
-    """Wait until process `pid` is gone or idle, or the time is over.
+async def wait_for_exit(pid: int, initial: ProcessTree, died: asyncio.Event) -> bool:
+    """Wait until process `pid` is gone or idle, or the time is over; tell whether it is gone.
 
     `initial` is its tree before the shutdown request was sent.
     """
@@ -31,13 +31,14 @@ async def wait_for_exit(pid: int, initial: ProcessTree, died: asyncio.Event) -> 
     while not died.is_set() and loop.time() < end:
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(died.wait(), _POLL_INTERVAL)
-            return
+            break
         tree = process_tree(pid)
         total = sum(map(_cpu_seconds, tree))
         if total != cpu_seconds or tree - initial or any(map(_is_connected, tree)):
             idle_since, cpu_seconds = loop.time(), total
         elif loop.time() - idle_since > _IDLE_TIMEOUT:
-            return
+            break
+    return died.is_set()
 
 
 def process_tree(pid: int) -> ProcessTree:

@@ -198,6 +198,17 @@ def test_how_it_ended(name: str, ends: dict[str, tuple[Job, int]]) -> None:
     assert not list(job.attempt().glob(".*"))
 
 
+def test_a_kernel_that_does_not_exit_is_killed_and_that_is_told(job: Make) -> None:
+    waits = job(notebook("import atexit, time; _ = atexit.register(time.sleep, 600)"))
+    assert waits.run() == 0
+    outcome = waits.outcome()
+    assert outcome.state == "succeeded"
+    assert outcome.message == (
+        "Its kernel did not exit after the last cell, and was killed: what it still wrote may be "
+        "missing."
+    )
+
+
 def test_what_is_nested_without_end_is_told_not_kept(ends: dict[str, tuple[Job, int]]) -> None:
     job, _ = ends["shows what is nested without end"]
     assert "more than 200 levels" in stream(job.result().cells[1])

@@ -101,6 +101,20 @@ def test_exit_handlers_have_time_to_upload(tmp_path: Path, monkeypatch: pytest.M
     assert (tmp_path / "uploaded").exists()
 
 
+def test_a_thread_that_waits_for_a_slow_disk_may_save_a_checkpoint(tmp_path: Path) -> None:
+    """Such a kernel uses no CPU for a while; the sleep stands for the disk."""
+    source = (
+        "import os, threading, time\n"
+        "def save():\n"
+        "    open('draft', 'w').close()\n"
+        "    time.sleep(2)\n"
+        "    os.rename('draft', 'checkpoint')\n"
+        "threading.Thread(target=save).start()"
+    )
+    with_kernel(tmp_path, lambda kernel: close_after(kernel, source))
+    assert (tmp_path / "checkpoint").exists()
+
+
 def test_a_kernel_s_threads_leave_without_waiting_for_each_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
