@@ -55,14 +55,14 @@ def sync_scratch(job_dir: Path, attempt_dir: Path) -> None:
 def collect_artifacts(job_dir: Path, attempt_dir: Path) -> list[str]:
     """Move what an isolated run made or changed to the artifacts; drop the rest.
 
-    Regular files only: a link would lead whoever delivers out of the scratch folder. Return what
-    cannot be taken, such as files in another user's folder, and mounts: that stays where it is.
-    Raises OSError where the disk is full or fails.
+    Regular files only: a link would lead whoever delivers out of the scratch folder. Return
+    sentences on links, and on what cannot be taken, such as files in another user's folder, and
+    mounts: that stays where it is. Raises OSError where the disk is full or fails.
     """
     root = attempt_dir / layout.SCRATCH
     if root.is_symlink():
         return []
-    uncollected: list[str] = []
+    uncollected, links = list[str](), list[str]()
 
     def leave(error: OSError, path: Path | None = None) -> None:
         if error.errno in _FAULTS_OF_DISK:
@@ -73,7 +73,9 @@ def collect_artifacts(job_dir: Path, attempt_dir: Path) -> list[str]:
     for path in _walk(root, leave):
         relative = path.relative_to(root)
         try:
-            if _is_made(path, job_dir / layout.INPUTS / relative):
+            if path.is_symlink():
+                links.append(str(relative))
+            elif _is_made(path, job_dir / layout.INPUTS / relative):
                 _take(path, attempt_dir / layout.ARTIFACTS / relative)
             else:
                 with contextlib.suppress(OSError):
@@ -82,16 +84,20 @@ def collect_artifacts(job_dir: Path, attempt_dir: Path) -> list[str]:
             leave(error, path)
     if not uncollected:
         shutil.rmtree(root, ignore_errors=True)
-    return uncollected
+    return _describe(attempt_dir, uncollected, links)
 
 
-def describe_uncollected(attempt_dir: Path, uncollected: list[str]) -> list[str]:
-    """Return a sentence on what could not be collected, if there is anything."""
-    if not uncollected:
-        return []
-    where = f"{attempt_dir.name}/{layout.SCRATCH}"
-    names = list_names(uncollected, len(uncollected))
-    return [f"Not all that it had created could be taken out of {where}. Left there: {names}."]
+def _describe(attempt_dir: Path, uncollected: list[str], links: list[str]) -> list[str]:
+    notes = []
+    if uncollected:
+        where = f"{attempt_dir.name}/{layout.SCRATCH}"
+        names = list_names(uncollected, len(uncollected))
+        notes.append(
+            f"Not all that it had created could be taken out of {where}. Left there: {names}."
+        )
+    if links:
+        notes.append(f"Symbolic links are not delivered: {list_names(links, len(links))}.")
+    return notes
 
 
 def list_names(names: list[str], count: int) -> str:
@@ -138,7 +144,7 @@ def _files(root: Path) -> Iterator[Path]:
 
 
 def _walk(root: Path, leave: Callable[[OSError], None]) -> Iterator[Path]:
-    """Yield the files of a scratch folder, and report the folders whose files are out of reach."""
+    """Yield the files and links of a scratch folder, and report the folders out of reach."""
     _open_up(root)
     for base, folders, names in os.walk(root, onerror=leave):
         for path in _drop_mounts(base, folders):
@@ -146,7 +152,8 @@ def _walk(root: Path, leave: Callable[[OSError], None]) -> Iterator[Path]:
         for name in folders:
             _open_up(Path(base, name))
         folders[:] = [name for name in folders if name not in IGNORED_FOLDERS]
-        yield from (Path(base, name) for name in names)
+        links = [name for name in folders if Path(base, name).is_symlink()]
+        yield from (Path(base, name) for name in (*names, *links))
 
 
 def _drop_mounts(base: str, folders: list[str]) -> list[Path]:

@@ -27,7 +27,7 @@ from ..protocol.result.result import NO_LIMITS, FoldLimits, WrittenResult, write
 from ..protocol.units import format_bytes
 from ..resources.usage import Usage
 from . import disk_reserve
-from .artifacts import collect_artifacts, describe_uncollected, drop_cut_files, list_names
+from .artifacts import collect_artifacts, drop_cut_files, list_names
 from .finalize import (
     JournalSummary,
     end_from_record,
@@ -113,13 +113,13 @@ def _finish(
         moment = max(time.time(), summary.last_record or 0.0)  # as its clock may have been set back
         journal.append({"t": round(moment, 6), **end_record(end, usage)})
         journal.close()
-    uncollected = collect_artifacts(job_dir, directory)
+    uncollected_notes = collect_artifacts(job_dir, directory)
     finished = None if reason == _TERMINATED else _last_sign_of_life(summary, claim.last_heartbeat)
     # The agent of a pod claims the attempt before its runner starts: without a journal nothing ran.
     result = WrittenResult(None, Progress())
     if has_begun:
         result = write_result(job_dir, directory, limits)
-    notes = [*_missing_parts(directory, limits), *describe_uncollected(directory, uncollected)]
+    notes = [*_missing_parts(directory, limits), *uncollected_notes]
     if has_begun and _is_of_a_pod(directory):
         notes += _missing_files(job_dir, directory)
     if notes:

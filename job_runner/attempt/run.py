@@ -17,7 +17,7 @@ from ..protocol import documents, layout, liveness
 from ..protocol.journal.journal import JournalWriter
 from ..protocol.result.result import NO_SPACE
 from . import disk_reserve, workdir
-from .artifacts import collect_artifacts, describe_uncollected, sync_scratch
+from .artifacts import collect_artifacts, sync_scratch
 from .attempt import Attempt
 from .finalize import summarize_journal, write_ending
 from .output_limit import OutputLimiter
@@ -81,7 +81,7 @@ def _run_claimed(job_dir: Path, claim: liveness.Claim, request: dict[str, Any]) 
         if end is None:
             raise
         log_line(f"Afterwards: {error}")
-    for note in describe_uncollected(directory, collect_artifacts(job_dir, directory)):
+    for note in (*attempt.notes, *collect_artifacts(job_dir, directory)):
         end = endings.with_note(end, note)
     result, usage = attempt.write_result(), attempt.usage.to_json()
     finished = max(time.time(), attempt.started + attempt.elapsed)

@@ -55,6 +55,7 @@ _EXCEPTION_LINE = re.compile(r"([A-Za-z_][\w.]*): (\S.*)")
 _GPU = re.compile(
     r"""
     \b(XPU|MPS\ backend)\ out\ of\ memory                   # torch's allocators
+    | Allocation\ on\ device\ \S+\ would\ exceed\ allowed\ memory      # that of cudaMallocAsync
     # These and the driver, in torch, Triton, CTranslate2, ONNX Runtime, CatBoost, LightGBM, NCCL
     | (?<![A-Z])(CUDA|Cuda|HIP)\]?(\ driver)?(\ error|\ failure|\ failed\ with\ error)?(\ \d+)?:?
       \ '?out\ of\ memory

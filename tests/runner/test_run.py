@@ -167,7 +167,8 @@ def test_isolated(job: Callable[..., Job], tmp_path: Path) -> None:
         notebook(
             "open('../data/in.txt').read()",
             "open('../data/in.txt', 'a').write('more')\nopen('made.txt', 'w').write('made')",
-            "import os; os.symlink('/etc/hostname', 'link'); print(os.path.exists('same.txt'))",
+            "import os; os.symlink('/etc/hostname', 'link'); os.symlink('../data', 'latest')",
+            "print(os.path.exists('same.txt'))",
             kernel=None,
         ),
         isolated=True,
@@ -182,6 +183,8 @@ def test_isolated(job: Callable[..., Job], tmp_path: Path) -> None:
     assert files == {Path("data/in.txt"): "data/in.txtmore", Path("folder/made.txt"): "made"}
     assert not (isolated.attempt() / "work").exists()
     assert (isolated.directory / layout.INPUTS / "data/in.txt").read_text() == "data/in.txt"
+    message = isolated.outcome().message
+    assert message == "Symbolic links are not delivered: folder/link, folder/latest."
 
 
 def test_a_read_only_folder_comes_back_too(job: Callable[..., Job]) -> None:
