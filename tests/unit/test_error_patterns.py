@@ -105,6 +105,11 @@ GPU = {
         "RuntimeError",
         "CUDA driver error: out of memory",
     ),
+    "torch, with cudaMallocAsync": (
+        "OutOfMemoryError",
+        "Allocation on device 0 would exceed allowed memory. (out of memory)\n"
+        "Currently allocated     : 21.54 GiB\nRequested               : 3.00 GiB",
+    ),
     "CTranslate2": ("RuntimeError", "CUDA failed with error out of memory"),
     "ONNX Runtime": (
         "RuntimeException",
