@@ -28,6 +28,7 @@ def preload() -> None:
     from .notebook.lazy_imports import import_papermill
 
     import_papermill()
+    from jupyter_client.provisioning import KernelProvisionerFactory
     from nbformat.validator import get_validator
 
     from . import cli  # noqa: F401
@@ -36,6 +37,8 @@ def preload() -> None:
     # What Jupyter writes: from its schema a validator is compiled, 20 ms that each run would take.
     for minor in (4, 5):
         get_validator(4, minor)
+    # It looks for kernel provisioners in all that is installed: 14 ms.
+    KernelProvisionerFactory.instance()
     gc.freeze()  # so that no collection in a copy writes to all of the memory that it shares
 
 
