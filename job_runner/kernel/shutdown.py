@@ -15,7 +15,8 @@ import psutil
 _IDLE_TIMEOUT = 5.0
 """Seconds without any sign of work after which the kernel is taken to hang."""
 _TIMEOUT = 10.0
-_POLL_INTERVAL = 0.1
+_POLL_INTERVAL = 0.5
+"""Seconds between two looks at the processes; that the kernel is gone is noticed at once."""
 
 ProcessTree = frozenset[psutil.Process]
 
