@@ -93,6 +93,7 @@ def _import() -> None:
     stub_format_libraries()  # they take about half a second
     import multiprocessing.connection
     import multiprocessing.popen_fork  # noqa: F401 - `Process` imports both late
+
     import nbformat.sign  # noqa: F401
 
 
