@@ -30,7 +30,8 @@ async def read_json(response: Any) -> Manifest:
     """
     body = await response.read()
     if response.status >= 400:
-        raise client.ApiException(status=response.status, reason=body.decode(errors="replace"))
+        text = body.decode(errors="replace")
+        raise client.ApiException(status=response.status, reason=response.reason, body=text)
     try:
         document: Manifest = json.loads(body)
     except ValueError as error:
