@@ -51,7 +51,8 @@ class _ApiServer(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         is_pod = self.path.partition("?")[0] == "/api/v1/namespaces/team/pods/dev"
-        self._answer(200, POD) if is_pod else self._answer(403, {"message": "no right"})
+        refusal = {"kind": "Status", "message": "no right"}
+        self._answer(200, POD) if is_pod else self._answer(403, refusal)
 
     def _answer(self, status: int, document: object) -> None:
         body = json.dumps(document).encode()

@@ -18,7 +18,10 @@ from jupyter_to_job.cli.checks.result import CheckResult, Level
 
 from ..pretend_api_server import NAMESPACE, PretendApiServer
 
-NO_WAY = {"message": "error trying to reach service: dial tcp 10.0.0.7:8080: i/o timeout"}
+NO_WAY = {
+    "kind": "Status",
+    "message": "error trying to reach service: dial tcp 10.0.0.7:8080: i/o timeout",
+}
 
 
 class ShutOut(ThreadingHTTPServer):

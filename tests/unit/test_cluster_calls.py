@@ -66,6 +66,11 @@ def test_a_claim_is_where_a_pod_runs_with_it(pods: list[Any], node: str) -> None
     assert asyncio.run(cluster.node_with_claim("team", "home")) == node
 
 
+def status_error(code: int) -> ApiException:
+    """Return an error that Kubernetes answers."""
+    return ApiException(status=code, body=json.dumps({"kind": "Status", "message": "no"}))
+
+
 class NoRights:
     """The API of a namespace without a Role for the controller; it may be gone."""
 
@@ -74,12 +79,12 @@ class NoRights:
 
     async def read_namespace_without_preload_content(self, name: str, **_: Any) -> Answer:
         if name not in self._namespaces:
-            raise ApiException(status=404, reason="Not Found")
+            raise status_error(404)
         return Answer({})
 
     def __getattr__(self, name: str) -> Any:
         async def refuse(*_arguments: Any, **_options: Any) -> None:
-            raise ApiException(status=403, reason="Forbidden")
+            raise status_error(403)
 
         return refuse
 

@@ -91,6 +91,6 @@ def test_the_job_of_an_ended_job_is_deleted_first(
 )
 def test_a_policy_may_change_its_mind(status: int, message: str, kind: type[JobsError]) -> None:
     error = client.ApiException(status=status, reason="")
-    error.body = json.dumps({"message": message})
+    error.body = json.dumps({"kind": "Status", "message": message})
     with pytest.raises(kind, match=f"{status}: "), translate_errors():
         raise error

@@ -242,7 +242,8 @@ def test_calls_of_the_api_server_are_counted(tmp_path: Path) -> None:
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
-        writer.write(b"HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}")
+        writer.write(b"HTTP/1.1 404 Not Found\r\nContent-Length: 18\r\nConnection: close\r\n\r\n")
+        writer.write(b'{"kind": "Status"}')
         await writer.drain()
         writer.close()
 
