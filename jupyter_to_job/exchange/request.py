@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import asdict, dataclass, field, fields
 from decimal import Decimal, InvalidOperation
 from functools import cached_property
@@ -236,9 +234,3 @@ def _is_amount(text: str) -> bool:
     except InvalidOperation:
         return False
     return amount.is_finite() and amount >= 0
-
-
-def digest_of(submission: dict[str, Any], snapshot_sha256: str) -> str:
-    """Return the digest that a repeated submission has in common with the first."""
-    canonical = json.dumps([submission, snapshot_sha256], sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(canonical.encode()).hexdigest()

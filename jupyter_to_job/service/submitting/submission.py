@@ -6,7 +6,7 @@ import os
 import posixpath
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ from ...domain.run_place import RunPlace
 from ...domain.submission_rules import validate_submission
 from ...domain.transfer import Transfer
 from ...exchange import FileExchange, Request
-from ...exchange.request import Environment, digest_of
+from ...exchange.request import Environment
 from ...workspace import (
     Frozen,
     Workspace,
@@ -38,19 +38,12 @@ from ...workspace.freezing.freeze import MAX_NOTEBOOK
 from ..catalog import fitting
 from .alternatives import alternative_flavors
 from .plan import plan_of, require_plan
+from .submission_digest import submission_digest
 
 if TYPE_CHECKING:
     from ...flavors.catalog import Catalog, Choice
 
 _MAX_NAME_DRAWS = 8
-_NOT_COMPARED = frozenset(
-    [
-        *("idempotency_key", "content", "expected_sha256", "input_digests", "packages"),
-        *("group", "group_limit", "rerun_of", "results", "plan"),
-    ]
-)
-"""Fields in which equal submissions may differ: the snapshot has its own digest."""
-
 
 KernelResolver = Callable[[str], dict[str, Any] | None]
 PlaceRun = Callable[["Choice", Path], RunPlace]
@@ -167,7 +160,7 @@ class SubmissionService:
         """
         transfer = transfer or Transfer()
         validate_submission(submission)
-        digest = digest_of(_comparable(submission, caller.workspace), frozen.sha256)
+        digest = submission_digest(submission, caller.workspace, frozen.sha256)
         notebook, key = caller.identify_notebook(posixpath.normpath(frozen.source)), None
         if submission.idempotency_key is not None:
             key = key_digest(caller.owner, notebook, submission.idempotency_key)
@@ -353,23 +346,6 @@ def freeze_submission(
 def local_environment(interpreter: str) -> Environment:
     """Return the environment of a runner that `interpreter` runs on this host."""
     return Environment(interpreter, socket.gethostname(), variables_for_runs(os.environ))
-
-
-def _comparable(submission: Submission, workspace: str) -> dict[str, Any]:
-    """Return what equal submissions have in common: its paths are the same from any workspace."""
-    names = (field.name for field in fields(submission) if field.name not in _NOT_COMPARED)
-    output = submission.output
-
-    def absolute(path: str) -> str:
-        # Without the leading slash, as clients of a gateway send it.
-        normal = posixpath.normpath(posixpath.join(workspace, path)).lstrip("/")
-        return f"{normal}/" if path.endswith("/") else normal
-
-    return {name: getattr(submission, name) for name in names} | {
-        "notebook": absolute(submission.notebook),
-        "inputs": [absolute(path) for path in submission.inputs],
-        "output": None if output is None else absolute(output),
-    }
 
 
 def _fields_as_submitted(submission: Submission) -> dict[str, Any]:
