@@ -128,3 +128,19 @@ def test_a_mounted_folder(cli: Cli, pods: PodsWithVolumes) -> None:
         f"It works in the notebook's own folder. It sees as you do here: {cli.workspace}." in told
     )
     assert "helpers" not in told
+
+
+@pytest.mark.usefixtures("gateway")
+def test_a_key_stays_the_jobs_when_its_result_is_among_the_inputs(cli: Cli) -> None:
+    notebooks.write(cli.workspace / "a.ipynb", "1")
+    (cli.workspace / "data.csv").write_text("1")
+    common = ("submit", "a.ipynb", "-i", ".", "--idempotency-key", "k", "--wait")
+    job = cli.json(*common)
+    assert cli.result(job).is_file()
+    assert cli.json(*common)["name"] == job["name"]
+    assert len(cli.json("list")) == 1
+    sweep = (*common, "--sweep", "-p", "lr")
+    first = cli.json(*sweep, "[1, 2]")
+    again = cli.json(*sweep, "[1, 2, 3]")
+    assert [each["name"] for each in again[:2]] == [each["name"] for each in first]
+    assert len(again) == 3 and len(cli.json("list")) == 4

@@ -147,6 +147,19 @@ def test_a_notebook_from_two_folders_is_one(tmp_path: Path, exchange: FileExchan
     assert exchange.jobs() == {job.name}
 
 
+def test_a_record_of_an_older_gateway_is_found(tmp_path: Path, service: JobService) -> None:
+    """Its digest has the names of the files that were sent."""
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / "workspace" / name).write_text("1")
+    older, _ = service.submit(replace(SUBMISSION, inputs=("a.csv",)))
+    sent = {"a.csv": "0" * 64}
+    asked = replace(SUBMISSION, inputs=("a.csv",), input_digests=sent)
+    again, created = service.submit(asked)
+    assert (again.name, created) == (older.name, False)
+    with pytest.raises(Conflict):
+        service.submit(replace(asked, inputs=("b.csv",)))
+
+
 def test_no_free_name(
     service: JobService, exchange: FileExchange, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -38,7 +38,7 @@ from ...workspace.freezing.freeze import MAX_NOTEBOOK
 from ..catalog import fitting
 from .alternatives import alternative_flavors
 from .plan import plan_of, require_plan
-from .submission_digest import submission_digest
+from .submission_digest import Digests, digests_of
 
 if TYPE_CHECKING:
     from ...flavors.catalog import Catalog, Choice
@@ -160,20 +160,20 @@ class SubmissionService:
         """
         transfer = transfer or Transfer()
         validate_submission(submission)
-        digest = submission_digest(submission, caller.workspace, frozen.sha256)
+        digests = digests_of(submission, caller.workspace, frozen.sha256)
         notebook, key = caller.identify_notebook(posixpath.normpath(frozen.source)), None
         if submission.idempotency_key is not None:
             key = key_digest(caller.owner, notebook, submission.idempotency_key)
         for draw in range(_MAX_NAME_DRAWS):
             # A retry finds its job even if that could not be submitted any more.
             claimed = None if key is None else self.exchange.claimed_name(f"{key}-{draw + 1}")
-            earlier = self._earlier(claimed, key, digest) if claimed is not None else None
+            earlier = self._earlier(claimed, key, digests) if claimed is not None else None
             if earlier is not None:
                 return earlier, False
             choice = self.choose(submission, caller)
             caller.admit(choice)
             kernel_spec = caller.kernel_spec(frozen.kernel)
-            request = self._request(submission, frozen, caller, choice, digest)
+            request = self._request(submission, frozen, caller, choice, digests.current)
             require_plan(submission.plan, plan_of(request, caller.origin))
             name = self._name(submission, notebook, caller, key, draw)
             request = replace(request, name=name, kernel_spec=kernel_spec, key=key)
@@ -183,7 +183,7 @@ class SubmissionService:
             created = self._create(request, frozen, caller, transfer, claim)
             if created is not None:
                 return created, True
-            earlier = self._earlier(name, key, digest)
+            earlier = self._earlier(name, key, digests)
             if earlier is not None:  # another process with the same key was faster
                 return earlier, False
         raise Conflict("No free job name was found.", "Submit again.")
@@ -301,7 +301,7 @@ class SubmissionService:
         name = job_name(notebook, owner=caller.owner, key=seed, label=submission.name)
         return name if key is None else self.exchange.claim(f"{key}-{draw + 1}", name)
 
-    def _earlier(self, name: str, key: str | None, digest: str) -> Request | None:
+    def _earlier(self, name: str, key: str | None, digests: Digests) -> Request | None:
         """Return the request of this name if an earlier submission with `key` made it.
 
         Raises Conflict if that was another submission, Unavailable while the job is being deleted.
@@ -317,7 +317,7 @@ class SubmissionService:
             return None
         if is_deleted:
             raise Unavailable(f"{name} is just being deleted.", "Submit again in a moment.")
-        if request.digest != digest:
+        if request.digest not in digests:
             raise Conflict("This idempotency key belongs to another submission.", "Use a new one.")
         return request
 

@@ -6,7 +6,7 @@ import hashlib
 import json
 import posixpath
 from dataclasses import fields
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...domain.job import Submission
 
@@ -19,11 +19,24 @@ _NOT_COMPARED = frozenset(
 """Fields in which equal submissions may differ: the snapshot has its own digest."""
 
 
-def submission_digest(submission: Submission, workspace: str, snapshot_sha256: str) -> str:
-    """Return the digest that a repeated submission has in common with the first."""
-    content = [_comparable(submission, workspace), snapshot_sha256]
-    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(canonical.encode()).hexdigest()
+class Digests(NamedTuple):
+    """The digest that a job's record gets now, and the one that an older version recorded."""
+
+    current: str
+    older: str
+
+
+def digests_of(submission: Submission, workspace: str, snapshot_sha256: str) -> Digests:
+    """Return the digests that a repeated submission has in common with the first.
+
+    A gateway gets files instead of patterns. The next time the same pattern may match others, such
+    as the first result: their names do not count. In the older digest they do.
+    """
+    comparable = _comparable(submission, workspace)
+    sent: dict[str, Any] = {"inputs": []} if submission.input_digests else {}
+    return Digests(
+        _digest([{**comparable, **sent}, snapshot_sha256]), _digest([comparable, snapshot_sha256])
+    )
 
 
 def _comparable(submission: Submission, workspace: str) -> dict[str, Any]:
@@ -41,3 +54,8 @@ def _comparable(submission: Submission, workspace: str) -> dict[str, Any]:
         "inputs": [absolute(path) for path in submission.inputs],
         "output": None if output is None else absolute(output),
     }
+
+
+def _digest(content: list[Any]) -> str:
+    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()
