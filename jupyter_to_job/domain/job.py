@@ -122,7 +122,8 @@ class Asked:
 
     The flavor limits `max_runtime`, and a backend may isolate a run by itself. `inputs` are files,
     folders and patterns as they were given. `name` is the first part of the job's name; None: it
-    is the notebook's. `output` is the place of the result; None: the settings say it.
+    is the notebook's. `output` is the place of the result; None: the settings say it. The job
+    starts only while fewer than `group_limit` jobs of its group run; None: no limit.
     """
 
     max_runtime: int | None = None
@@ -130,6 +131,7 @@ class Asked:
     inputs: tuple[str, ...] = ()
     name: str | None = None
     output: str | None = None
+    group_limit: int | None = None
 
 
 @dataclass(frozen=True)

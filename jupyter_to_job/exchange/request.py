@@ -137,6 +137,7 @@ class Request:
             ),
             name=self.name_asked,
             output=self.output if self.results is None else None,
+            group_limit=self.group_limit,
         )
 
     @cached_property

@@ -269,6 +269,8 @@ export type Asked = {
   name: string | null;
   /** @description The place of the result; null - the settings say it. */
   output: string | null;
+  /** @description How many jobs of its group may run at once when it starts. */
+  group_limit: number | null;
 };
 export type Metric = {
   /** @description Any JSON. null for a picture, and for a value that was too large. */

@@ -22,7 +22,8 @@ describe('Memory', () => {
       isolated: true,
       inputs: ['data/*.csv'],
       name: 'mine',
-      output: null
+      output: null,
+      group_limit: null
     };
     const newest = job({
       parameters: { rate: 1 },

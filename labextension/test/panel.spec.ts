@@ -254,7 +254,8 @@ describe('words', () => {
       isolated: false,
       inputs: [],
       name: 'x',
-      output: null
+      output: null,
+      group_limit: null
     };
     expect(formatCommandLine(job({ max_runtime: 50, asked }))).toBe(
       'jupyter-to-job submit study.ipynb -f small -d cpu --max-runtime 60 --name x'
@@ -270,7 +271,8 @@ describe('words', () => {
         isolated: true,
         inputs: ['*.csv'],
         name: null,
-        output: null
+        output: null,
+        group_limit: null
       }
     });
     expect(formatCommandLine(strange)).toBe(

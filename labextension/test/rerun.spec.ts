@@ -12,7 +12,8 @@ const ASKED = {
   inputs: [],
   max_runtime: null,
   name: null,
-  output: null
+  output: null,
+  group_limit: null
 };
 const API = { getNotebook: () => Promise.reject(new Error()) };
 

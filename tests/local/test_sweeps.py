@@ -14,7 +14,7 @@ import pytest
 from nbformat.v4 import new_code_cell
 
 from .. import notebooks
-from ..processes import BOUND
+from ..processes import BOUND, until
 from .cli import WAITING_CELL, Cli
 
 CATALOG = """\
@@ -201,6 +201,18 @@ def test_what_its_group_holds_back_says_so_and_is_cancelled(cli: Cli) -> None:
     assert {job["state"] for job in jobs} == {"cancelled"}
     assert [job["started"] is not None for job in jobs] == [False, False, True]
     assert "All of them have ended." in cli.run("cancel", "--group", "slow").stderr
+
+
+@pytest.mark.parametrize("way", [(), ("--current",)], ids=["as it was", "as it is now"])
+def test_a_rerun_keeps_to_the_limit_of_its_group(cli: Cli, way: tuple[str, ...]) -> None:
+    cli.capacity = "cpu=8,memory=64Gi"
+    name = cli.submit_waiting("--group", "slow", "--group-limit", "1")
+    again = cli.run("rerun", name, *way).stdout.strip()
+    until(lambda: (seen := cli.json("show", again))["reason"] or seen["started"], "it is decided")
+    job = cli.json("show", again)
+    assert (job["state"], job["reason"], job["started"]) == ("queued", "GroupLimit", None)
+    cli.release()
+    assert cli.run("wait", name, again).returncode == 0
 
 
 @pytest.mark.parametrize(

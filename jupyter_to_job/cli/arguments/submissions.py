@@ -121,6 +121,7 @@ def submission_of(job: Job, changes: Changes) -> Submission:
         name=wishes.name,
         priority=job.priority if changes.priority is None else changes.priority,
         group=job.group,
+        group_limit=wishes.group_limit,
         # Only in a group it matters, and a gateway that knows no groups would refuse it.
         rerun_of=None if job.group is None else job.name,
     )
