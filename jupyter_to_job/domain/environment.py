@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+ATTEMPT_VARIABLE = "JUPYTER_TO_JOB_ATTEMPT"
+"""A kernel has this variable if it runs the notebook of a job."""
 FOR_RUNS = frozenset(
     [
         "PATH",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import ssl
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from urllib.parse import quote
 import httpx
 
 from .. import __version__, logs
+from ..domain.environment import ATTEMPT_VARIABLE
 from ..domain.errors import BadInput, JobsError, NoRoute, NotFound, Unavailable, error_of_answer
 from .stamps import format_stamp
 
@@ -105,6 +107,11 @@ class Gateway:
         try:
             return self._token_file.read_text().strip()
         except OSError as error:
+            if ATTEMPT_VARIABLE in os.environ:
+                raise Unavailable(
+                    "A job on a cluster has no token for the gateway.",
+                    "Run the command where you submitted this job.",
+                ) from error
             raise Unavailable(
                 f"The token {self._token_file} cannot be read: {error.strerror}.",
                 "The pod needs a projected service-account token for the audience jupyter-to-job.",

@@ -119,6 +119,19 @@ def test_what_is_not_utf8_is_refused_before_anything_is_sent(
 
 
 @pytest.mark.usefixtures("gateway")
+def test_a_job_cannot_submit_another_and_says_so(cli: Cli, tmp_path: Path) -> None:
+    """Its container has the gateway's address and no token."""
+    notebooks.write(cli.workspace / "a.ipynb", "1")
+    del cli.variables["JUPYTER_TO_JOB_GATEWAY_TOKEN_FILE"]
+    cli.variables["JUPYTER_TO_JOB_ATTEMPT"] = str(tmp_path / "job" / "attempt-1")
+    for command in ("submit", "a.ipynb"), ("list",):
+        ran = cli.run(*command)
+        assert (ran.returncode, ran.stdout) == (5, "")
+        assert "A job on a cluster has no token" in ran.stderr
+        assert "Run the command where you submitted this job." in ran.stderr
+
+
+@pytest.mark.usefixtures("gateway")
 def test_a_mounted_folder(cli: Cli, pods: PodsWithVolumes) -> None:
     pods.mounts = [mounted_claim(cli.workspace, "ReadWriteMany")]
     notebooks.write(cli.workspace / "a.ipynb", "import helpers")

@@ -98,6 +98,14 @@ def test_only_the_agent_holds_a_token() -> None:
     assert "token" not in [m["name"] for m in notebook_of(document)["volumeMounts"]]
 
 
+def test_a_notebook_has_the_gateways_address_unless_it_is_set() -> None:
+    name = "JUPYTER_TO_JOB_GATEWAY"
+    assert {"name": name, "value": PODS.gateway_url} in notebook_of(manifest())["env"]
+    origin = {**ORIGIN, "env": {name: "https://other"}}
+    variables = notebook_of(job_manifest(REQUEST, origin, PODS))["env"]
+    assert [v["value"] for v in variables if v["name"] == name] == ["https://other"]
+
+
 def test_the_agent_alone_is_told_what_to_trust() -> None:
     pods = replace(PODS, gateway_ca=lambda: "-----BEGIN CERTIFICATE-----")
     document = job_manifest(REQUEST, ORIGIN, pods)

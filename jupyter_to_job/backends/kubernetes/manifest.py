@@ -253,7 +253,9 @@ def _notebook(request: Request, origin: Manifest, pods: JobPods) -> Manifest:
         resources["ephemeral-storage"] = storage
     resources["cpu"] = str(request.flavor_spec.get("cpu", request.demand["cpu"]))
     resources["memory"] = str(request.flavor_spec.get("memory", request.demand["memory"]))
-    variables = {**origin["env"], **specs[0].get("env", {}), **specs[1].get("env", {})}
+    # Without a token: a command in the notebook fails, and does not submit to the pod's own disk.
+    gateway = {"JUPYTER_TO_JOB_GATEWAY": pods.gateway_url}
+    variables = {**gateway, **origin["env"], **specs[0].get("env", {}), **specs[1].get("env", {})}
     variables["JUPYTER_TO_JOB_TERMINATION_LOG"] = "/dev/termination-log"
     mounts: list[Manifest] = [{"name": "exchange", "mountPath": EXCHANGE}]
     if "shm" in request.flavor_spec:

@@ -19,9 +19,8 @@ from job_runner.host.gpu_devices import (
     select_visible,
 )
 
+from ...domain.environment import ATTEMPT_VARIABLE
 from .gpus import GPU, MIG
-
-_INSIDE_A_JOB = "JUPYTER_TO_JOB_ATTEMPT"
 
 _Device = tuple[str, str]
 """A resource, as Kubernetes' device plugin names it, and a device's UUID."""
@@ -43,7 +42,7 @@ def visible(gpus: list[list[_Device]], environ: Mapping[str, str]) -> dict[str, 
     variable of a job says nothing of its user's share, so inside a job all devices count.
     """
     devices = [device for gpu in gpus for device in gpu]
-    if VISIBLE_DEVICES in environ and _INSIDE_A_JOB not in environ:
+    if VISIBLE_DEVICES in environ and ATTEMPT_VARIABLE not in environ:
         devices = select_visible(environ[VISIBLE_DEVICES], gpus, uuid_of=lambda device: device[1])
     uuids: dict[str, list[str]] = {}
     for resource, uuid in devices:
