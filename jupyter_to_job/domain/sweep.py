@@ -33,8 +33,8 @@ class Run:
         """Return this run with what the other one sets."""
         return Run(
             {**self.parameters, **other.parameters},
-            other.flavor or self.flavor,
-            other.device or self.device,
+            self.flavor if other.flavor is None else other.flavor,
+            self.device if other.device is None else other.device,
         )
 
 
@@ -101,8 +101,8 @@ def submissions_of(submission: Submission, runs: Sequence[Run]) -> list[Submissi
         run_submission = replace(
             submission,
             parameters={**submission.parameters, **run.parameters},
-            flavor=run.flavor or submission.flavor,
-            device=run.device or submission.device,
+            flavor=submission.flavor if run.flavor is None else run.flavor,
+            device=submission.device if run.device is None else run.device,
             idempotency_key=key,
         )
         validate_submission(run_submission)

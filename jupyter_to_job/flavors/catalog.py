@@ -84,7 +84,8 @@ class Catalog(Extensible):
 
         Raises UnknownChoice for names that do not exist, Refused where `allowed` excludes `groups`.
         """
-        flavor = flavor or self.default.flavor
+        if flavor is None:
+            flavor = self.default.flavor
         entry = self.flavors.get(flavor)
         if entry is None:
             raise UnknownChoice(

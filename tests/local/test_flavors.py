@@ -73,6 +73,19 @@ def test_who_asks_for_too_much_is_told_what_fits(cli: Cli) -> None:
     assert "small, medium." in refused.stderr
 
 
+def test_an_empty_name_is_no_flavor(cli: Cli) -> None:
+    """As of a variable of the shell that is not set."""
+    notebooks.write(cli.workspace / "a.ipynb", notebooks.parameters("a = 0"), "1")
+    name = cli.json("submit", "a.ipynb", "--wait")["name"]
+    sweep = ("submit", "a.ipynb", "--sweep", "-p", "a", "[1, 2]")
+    for command in ("submit", "a.ipynb"), sweep, ("rerun", name), ("rerun", name, "--current"):
+        for option, kind in (("-f", "flavor"), ("-d", "device")):
+            ran = cli.run(*command, option, "")
+            assert (ran.returncode, ran.stdout) == (2, ""), command
+            assert f"no {kind} ''" in ran.stderr
+    assert len(cli.json("list", "--all")) == 1
+
+
 def test_pretended_gpus_make_it_available(cli: Cli) -> None:
     cli.capacity = "cpu=4,memory=16Gi,nvidia.com/gpu=2"
     described = cli.json("flavors")

@@ -258,7 +258,8 @@ async def test_what_is_no_json_object(
 
 WRONG: list[dict[str, Any]] = [
     {"notebook": 1}, {"notebook": None}, {"notebook": ["train.ipynb"]}, {"flavor": 1},
-    {"flavor": "huge"}, {"flavor": "../small"}, {"device": "t5"}, {"device": {}},
+    {"flavor": "huge"}, {"flavor": "../small"}, {"flavor": ""},
+    {"device": "t5"}, {"device": ""}, {"device": {}},
     {"parameters": []}, {"parameters": {"": 1}}, {"parameters": {"a b": 1}},
     {"inputs": "helpers.py"}, {"inputs": [1]}, {"inputs": ["missing.py"]},
     {"inputs": [{"path": "a"}]}, {"isolated": "yes"}, {"env": {"A": 1}}, {"env": {"A=B": ""}},

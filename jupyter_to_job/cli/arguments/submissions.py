@@ -108,11 +108,12 @@ def submission_of(job: Job, changes: Changes) -> Submission:
 
     wishes = job.asked or Asked(isolated=job.isolated, inputs=job.inputs)
     parameters = without_unset("parameter", job.parameters, changes.unset)
-    same_flavor = changes.flavor in (None, job.flavor)
+    flavor = job.flavor if changes.flavor is None else changes.flavor
+    device = job.device if flavor == job.flavor else None
     return Submission(
         notebook=job.notebook,
-        flavor=changes.flavor or job.flavor,
-        device=changes.device or (job.device if same_flavor else None),
+        flavor=flavor,
+        device=device if changes.device is None else changes.device,
         parameters={**parameters, **changes.parameters},
         inputs=wishes.inputs,
         isolated=wishes.isolated,

@@ -55,15 +55,16 @@ def stored_snapshot(exchange: FileExchange, request: Request, *, share: bool = F
 
 def resubmission(request: Request, changes: Changes) -> Submission:
     """Return the job's submission with the changes. Raises BadInput for an unset unknown name."""
-    same_flavor = changes.flavor in (None, request.flavor)
+    flavor = request.flavor if changes.flavor is None else changes.flavor
+    device = request.device if flavor == request.flavor else None
     asked, unset = request.asked, set(changes.unset)
     limit = None if "max_runtime" in unset else asked.max_runtime
     output = None if "output" in unset else asked.output
     name = None if "name" in unset else asked.name or _label(request)
     return Submission(
         notebook=request.notebook,
-        flavor=changes.flavor or request.flavor,
-        device=changes.device or (request.device if same_flavor else None),
+        flavor=flavor,
+        device=device if changes.device is None else changes.device,
         parameters={**without_unset("parameter", request.parameters, unset), **changes.parameters},
         inputs=asked.inputs,
         packages=request.packages,
