@@ -58,9 +58,10 @@ class Cli:
         }
         return {**kept, **settings, **self.variables}
 
-    def start(self, *arguments: str) -> subprocess.Popen[str]:
+    def start(self, *arguments: str, stdin: int | None = None) -> subprocess.Popen[str]:
         process = subprocess.Popen(
             [*self.command, *arguments],
+            stdin=stdin,
             cwd=self.workspace,
             env=self.environment,
             stdout=subprocess.PIPE,
@@ -76,9 +77,11 @@ class Cli:
             [*self.command, *arguments], self.workspace, self.environment, rows, columns
         )
 
-    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        process = self.start(*arguments)
-        out, err = process.communicate(timeout=2 * BOUND)
+    def run(
+        self, *arguments: str, stdin_text: str | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        process = self.start(*arguments, stdin=None if stdin_text is None else subprocess.PIPE)
+        out, err = process.communicate(stdin_text, timeout=2 * BOUND)
         return subprocess.CompletedProcess(arguments, process.returncode, out, err)
 
     def json(self, *arguments: str, code: int = 0) -> Any:

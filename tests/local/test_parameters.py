@@ -65,6 +65,20 @@ def test_all_types_arrive(cli: Cli) -> None:
     assert request["parameters"] == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "parameters"),
+    [('{"lr": 0.3}', [{"lr": 0.3}]), ('[{"lr": 0.3}, {"lr": 1}]', [{"lr": 0.3}, {"lr": 1}])],
+)
+def test_a_pipe_is_a_file_of_parameters(
+    cli: Cli, text: str, parameters: list[dict[str, Any]]
+) -> None:
+    notebooks.write(cli.workspace / "a.ipynb", "1")
+    ran = cli.run("submit", "a.ipynb", "--params-file", "/dev/stdin", stdin_text=text)
+    assert ran.returncode == 0, ran.stderr
+    shown = [cli.json("show", name)["parameters"] for name in ran.stdout.split()]
+    assert shown == parameters
+
+
 @pytest.mark.parametrize("value", ["1e999", "-1e999", "[1, 2e400]"])
 def test_what_is_no_number_is_refused(cli: Cli, value: str) -> None:
     notebooks.write(cli.workspace / "a.ipynb", "1")

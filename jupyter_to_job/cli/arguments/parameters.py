@@ -18,21 +18,26 @@ _TIMESTAMP = "tag:yaml.org,2002:timestamp"
 def collect_parameters(
     file: Path | None, parsed: Iterable[tuple[str, str]], texts: Iterable[tuple[str, str]]
 ) -> dict[str, Any]:
-    """Merge the parameters of all sources; the command line overrides the file.
+    """Read a file of parameters, and merge as `merge_parameters` does. Raises BadInput."""
+    parameters = {} if file is None else require_parameters(file, read_yaml(file))
+    return merge_parameters(parameters, parsed, texts)
+
+
+def merge_parameters(
+    parameters: dict[str, Any], parsed: Iterable[tuple[str, str]], texts: Iterable[tuple[str, str]]
+) -> dict[str, Any]:
+    """Return the parameters of a file, overridden by those of the command line.
 
     `parsed` are names with a value that may be JSON, `texts` names with plain text. Raises
     BadInput.
     """
-    parameters: dict[str, Any] = {}
-    if file is not None:
-        parameters.update(_read(file))
     try:
-        parameters.update({name: parse_value(text) for name, text in parsed})
+        values = {name: parse_value(text) for name, text in parsed}
     except NotRepresentable as error:
         raise BadInput(f"{error}.") from error
-    parameters.update(dict(texts))
-    check_parameters(parameters)  # before the first notebook of a batch is submitted
-    return parameters
+    merged = {**parameters, **values, **dict(texts)}
+    check_parameters(merged)  # before the first notebook of a batch is submitted
+    return merged
 
 
 def _fault(error: Exception) -> str:
@@ -108,8 +113,8 @@ def _with_plain_keys(value: Any) -> Any:
     return value
 
 
-def _read(file: Path) -> dict[str, Any]:
-    document = read_yaml(file)
+def require_parameters(file: Path, document: Any) -> dict[str, Any]:
+    """Return what a file of parameters holds. Raises BadInput where that is no mapping."""
     if not isinstance(document, dict):
         raise BadInput(
             f"{file} holds no parameters.", "Write `name: value` lines, or a JSON object."

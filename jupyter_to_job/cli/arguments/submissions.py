@@ -18,11 +18,14 @@ from .sweeps import Sweep
 
 
 def build_submissions(
-    selected: SelectedNotebooks, options: dict[str, Any], sweep: Sweep | None = None
+    selected: SelectedNotebooks,
+    options: dict[str, Any],
+    parameters: dict[str, Any],
+    sweep: Sweep | None,
 ) -> list[tuple[Source, Submission]]:
     """Return the submission of each notebook. Raises BadInput before any is submitted.
 
-    Those of a sweep have what all of its runs have in common.
+    `parameters` are those that all jobs have in common. What varies in a sweep is left out.
     """
     output = options["output"]
     if output is not None:
@@ -33,8 +36,12 @@ def build_submissions(
         notebook = str(first_source.root / first_source.path)
         group = group_name(notebook, options["idempotency_key"], options["name"])
     check_group(group, options["group_limit"])
+    choices = {kind: next(iter(options[kind]), None) for kind in ("flavor", "device")}
+    if sweep is not None:  # its runs have them
+        choices = dict.fromkeys(choices)
     common = {
-        **_collect_common(options, sweep),
+        **_collect_fields({**options, **choices}),
+        "parameters": parameters,
         "group": group,
         "group_limit": options["group_limit"],
         "isolated": options["isolated"],
@@ -70,29 +77,23 @@ def _check_output(output: str, *, is_batch: bool) -> None:
         )
 
 
-def _collect_common(options: dict[str, Any], sweep: Sweep | None) -> dict[str, Any]:
-    """Return what `collect_changes` does for options that may be given several times."""
-    single = {kind: next(iter(options[kind]), None) for kind in ("flavor", "device")}
-    if sweep is None:
-        return collect_changes({**options, **single})
-    defaults = {"flavor": None, "device": None, "params_file": None}
-    values = {"parsed_parameters": (), "text_parameters": ()}
-    return {**collect_changes({**options, **defaults, **values}), "parameters": sweep.constants}
-
-
 def collect_changes(options: dict[str, Any]) -> dict[str, Any]:
     """Return the flavor, device, parameters and limits that were given, as Submission fields.
 
     Raises BadInput.
     """
+    parameters = collect_parameters(
+        options["params_file"], options["parsed_parameters"], options["text_parameters"]
+    )
+    return {**_collect_fields(options), "parameters": parameters}
+
+
+def _collect_fields(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the flavor, device and limits that were given. Raises BadInput."""
     limit = options["max_runtime"]
     fields = {
         "flavor": options["flavor"],
         "device": options["device"],
-        "parameters": collect_parameters(
-            options["params_file"], options["parsed_parameters"], options["text_parameters"]
-        )
-        or None,
         "max_runtime": None if limit is None else parse_duration(limit),
         "priority": options["priority"],
     }

@@ -13,15 +13,14 @@ from job_runner.protocol.parameters import NotRepresentable, parse_value
 
 from ...domain.errors import BadInput
 from ...domain.sweep import Axis, Run, combine, zip_together
-from .parameters import collect_parameters, read_text, read_yaml, too_deep
+from .parameters import merge_parameters, read_text, read_yaml, require_parameters, too_deep
 
 _WAYS = {"sweep": combine, "grid": combine, "zip": zip_together}
 
 
 class Sweep(NamedTuple):
-    """What all runs have in common, what each has of its own, and the axes that made them."""
+    """What each run has of its own, and the axes that made them."""
 
-    constants: dict[str, Any]
     runs: list[Run]
     axes: list[Axis]
 
@@ -30,27 +29,27 @@ class Sweep(NamedTuple):
         return [f"{len(axis.runs)} {axis.name}" for axis in self.axes if len(axis.runs) > 1]
 
 
-def collect_sweep(options: dict[str, Any]) -> Sweep | None:
-    """Return the sweep that the options ask for; None if they ask for single jobs. Raises BadInput.
+def collect_sweep(options: dict[str, Any]) -> tuple[dict[str, Any], Sweep | None]:
+    """Return the parameters that all jobs have in common, and the sweep that the options ask for.
 
-    A list of several values is an axis, and a list of one value that value. Without one of
-    `--sweep`, `--grid` and `--zip` only the rows of a file are an axis.
+    The sweep is None if they ask for single jobs. A list of several values is an axis, and a list
+    of one value that value. Without one of `--sweep`, `--grid` and `--zip` only the rows of a file
+    are an axis. Raises BadInput.
     """
     way, file = options["combination"], options["params_file"]
-    rows = _rows(file) if file is not None else None
+    parameters, rows = ({}, None) if file is None else _read(file)
     several = [f"--{kind}" for kind in ("flavor", "device") if len(options[kind]) > 1]
-    if way is None and rows is None:
-        if several:
-            raise BadInput(
-                f"{several[0]} was given several times.",
-                "Add --grid for all combinations, --sweep if nothing else varies, or --zip.",
-            )
-        return None
-    parameters = collect_parameters(
-        None if rows is not None else file,
-        options["parsed_parameters"],
-        options["text_parameters"],
+    is_single = way is None and rows is None
+    if is_single and several:
+        raise BadInput(
+            f"{several[0]} was given several times.",
+            "Add --grid for all combinations, --sweep if nothing else varies, or --zip.",
+        )
+    parameters = merge_parameters(
+        parameters, options["parsed_parameters"], options["text_parameters"]
     )
+    if is_single:
+        return parameters, None
     axes = [] if rows is None else [Axis(file.name, _without(rows, parameters))]
     varied = {n: v for n, v in parameters.items() if way is not None and isinstance(v, list) and v}
     axes += [Axis(name, [Run({name: v}) for v in values]) for name, values in varied.items()]
@@ -59,7 +58,7 @@ def collect_sweep(options: dict[str, Any]) -> Sweep | None:
             axes.append(Axis(kind, [Run(**{kind: name}) for name in options[kind]]))
     _check_way(way, axes)
     constants = {name: v for name, v in parameters.items() if name not in varied}
-    return Sweep(constants, _WAYS[way or "grid"](axes), axes)
+    return constants, Sweep(_WAYS[way or "grid"](axes), axes)
 
 
 def _without(rows: Sequence[Run], parameters: Mapping[str, Any]) -> list[Run]:
@@ -86,23 +85,35 @@ def _check_way(way: str | None, axes: Sequence[Axis]) -> None:
         )
 
 
-def _rows(file: Path) -> list[Run] | None:
-    """Return the rows of a file of parameters; None if it holds the parameters of one job."""
+def _read(file: Path) -> tuple[dict[str, Any], list[Run] | None]:
+    """Return the parameters in a file, or its rows. It is read once: it may be a pipe.
+
+    Raises BadInput.
+    """
+    document = _parse(file)
+    if isinstance(document, list):
+        return {}, _rows(file, document)
+    return require_parameters(file, document), None
+
+
+def _parse(file: Path) -> Any:
+    """Return what a file of parameters holds, by the end of its name. Raises BadInput."""
     try:
         if file.suffix == ".csv":
-            rows: Any = _read_csv(read_text(file))
-        elif file.suffix in (".jsonl", ".ndjson"):
+            return _read_csv(read_text(file))
+        if file.suffix in (".jsonl", ".ndjson"):
             # Not splitlines(): texts in JSON may have Unicode's own line ends in them.
             lines = (line for line in read_text(file).split("\n") if line.strip())
-            rows = [json.loads(line) for line in lines]
-        else:
-            rows = read_yaml(file)
+            return [json.loads(line) for line in lines]
+        return read_yaml(file)
     except RecursionError as error:
         raise too_deep(file) from error
     except (ValueError, csv.Error) as error:
         raise BadInput(f"{file} cannot be read as its name says: {error}.") from error
-    if not isinstance(rows, list):
-        return None
+
+
+def _rows(file: Path, rows: Sequence[Any]) -> list[Run]:
+    """Return a run for each row of a file of parameters. Raises BadInput."""
     for number, row in enumerate(rows, start=1):
         if not isinstance(row, dict) or not all(isinstance(name, str) for name in row):
             raise BadInput(f"{file}: row {number} holds no parameters.", "Write an object each.")

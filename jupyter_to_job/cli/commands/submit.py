@@ -84,8 +84,8 @@ def submit_command(
     selected = select_notebooks(notebooks)
     if selected.skipped_results:
         output.print_note(f"Left out: {selected.skipped_results} that earlier jobs made.")
-    sweep = collect_sweep(choices)
-    submissions = build_submissions(selected, choices, sweep)
+    parameters, sweep = collect_sweep(choices)
+    submissions = build_submissions(selected, choices, parameters, sweep)
     is_batch = selected.is_batch or sweep is not None
     if sweep is not None or len(selected.sources) > len(notebooks):
         _announce(selected, sweep, submissions[0][1].group)
