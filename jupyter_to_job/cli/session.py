@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -94,10 +94,25 @@ def for_each(
     return jobs, code
 
 
-def print_jobs(jobs: Sequence[Job], *, as_list: bool) -> None:
-    """Print jobs as JSON: a list, or the document of the only job (nothing if there is none)."""
-    documents = [job.to_json() for job in jobs]
+def print_jobs(
+    jobs: Sequence[Job], *, as_list: bool, roots: Mapping[str, Path] | None = None
+) -> None:
+    """Print jobs as JSON: a list, or the document of the only job (nothing if there is none).
+
+    `roots` maps a job's name to the workspace of its paths, by default the command line's. They
+    are printed relative to the command line's.
+    """
+    documents = [_for_workspace(job, (roots or {}).get(job.name)).to_json() for job in jobs]
     if as_list:
         output.print_json(documents)
     elif documents:
         output.print_json(documents[0])
+
+
+def _for_workspace(job: Job, root: Path | None) -> Job:
+    """Return a job of the workspace `root` with paths relative to the command line's."""
+    if root in (None, workspace()):
+        return job
+    from ..service.jobs import path_converter
+
+    return job.with_paths(path_converter(str(root.resolve()), str(workspace().resolve())))

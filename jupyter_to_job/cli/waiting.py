@@ -41,7 +41,7 @@ def wait_and_print(
 
     ended = wait_for(jobs, {name: session.connect(root) for name, root in roots.items()})
     if as_json:
-        session.print_jobs(ended, as_list=as_list)
+        session.print_jobs(ended, as_list=as_list, roots=roots)
     else:
         print_summary(ended, roots, failures)
     code = exits.code_of_jobs(ended)

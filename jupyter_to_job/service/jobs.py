@@ -201,7 +201,7 @@ class JobService:
     def files(self, name: str) -> StoredFiles:
         """See the port."""
         request = self._own_request(name)
-        convert = path_converter(request, self._caller.workspace)
+        convert = path_converter(request.workspace, self._caller.workspace)
         context = self._context
         return StoredFiles(self._exchange, request, convert, context.policy, context.limits.line)
 
@@ -385,16 +385,16 @@ def with_paths_for(job: Job, subject: Request | IndexRow, workspace: str) -> Job
     """Make a job's paths relative to the reader's workspace: `../` leads out of it."""
     if subject.workspace in ("", workspace):  # nothing is known of an unreadable request
         return job
-    return job.with_paths(path_converter(subject, workspace))
+    return job.with_paths(path_converter(subject.workspace, workspace))
 
 
-def path_converter(subject: Request | IndexRow, workspace: str) -> Callable[[str], str]:
-    """Return what makes a path of the submitter's workspace one of the reader's."""
-    if subject.workspace in ("", workspace):
+def path_converter(source: str, workspace: str) -> Callable[[str], str]:
+    """Return what makes a path of the submitter's workspace, `source`, one of the reader's."""
+    if source in ("", workspace):
         return str
 
     def convert(path: str) -> str:
-        converted = posixpath.relpath(posixpath.join(subject.workspace, path), workspace)
+        converted = posixpath.relpath(posixpath.join(source, path), workspace)
         return f"{converted}/" if path.endswith("/") else converted  # an output that is a folder
 
     return convert

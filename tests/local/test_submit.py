@@ -135,6 +135,20 @@ def test_a_notebook_outside_of_the_workspace(cli: Cli, tmp_path: Path) -> None:
     assert Path(ran.stdout.strip()).parent == source.parent
 
 
+def test_paths_of_another_workspace_are_relative_to_the_commands(cli: Cli, tmp_path: Path) -> None:
+    source = notebooks.write(tmp_path / "elsewhere" / "a.ipynb", "print(1)")
+    (source.parent / "data.csv").write_text("1")
+    options = ("--output", "../elsewhere/out/", "-i", "../elsewhere/data.csv")
+    queued = cli.json("submit", "../elsewhere/a.ipynb", *options)
+    job = cli.json("submit", "../elsewhere/a.ipynb", *options, "--wait")
+    for submitted in (queued, job):
+        assert (cli.workspace / submitted["notebook"]).samefile(source)
+        assert submitted["output"] == "../elsewhere/out/"
+        assert submitted["inputs"] == ["../elsewhere/data.csv"]
+    assert cli.result(job).exists()
+    assert job == cli.json("wait", job["name"])
+
+
 def test_logs(cli: Cli) -> None:
     name = cli.submit_waiting()
     assert cli.run("logs", name).stdout == "before\n"

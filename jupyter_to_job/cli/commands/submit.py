@@ -100,7 +100,7 @@ def submit_command(
         )
         code = max(code, waited)
     elif as_json:
-        session.print_jobs(jobs, as_list=is_batch)
+        session.print_jobs(jobs, as_list=is_batch, roots=batch.roots)
     ctx.exit(code)
 
 
