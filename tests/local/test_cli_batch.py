@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from .. import notebooks
-from ..processes import until
+from ..processes import BOUND, until
 from .cli import POWERLESS, Cli
 
 
@@ -57,6 +57,20 @@ def test_names_come_one_a_line_and_keys_count_per_notebook(cli: Cli) -> None:
     assert one["name"].startswith("same-")
 
 
+def test_a_job_that_does_not_exist_does_not_end_the_waiting(cli: Cli) -> None:
+    running, deleted = cli.submit_waiting(), "n-aaaaaaaa"
+    waiting = cli.start("wait", running, deleted)
+    assert waiting.stderr is not None
+    assert deleted in waiting.stderr.readline()  # before it waits
+    assert waiting.poll() is None
+    cli.release()
+    out, _ = waiting.communicate(timeout=BOUND)
+    job = cli.json("show", running)
+    assert (waiting.returncode, out.strip()) == (3, str(cli.result(job)))
+    (waited,) = cli.json("wait", running, deleted, code=3)
+    assert waited["name"] == running
+
+
 def test_each_job_is_told_and_one_error_stops_no_other(cli: Cli) -> None:
     running = cli.submit_waiting()
     unknown = running[:-3]
@@ -65,8 +79,8 @@ def test_each_job_is_told_and_one_error_stops_no_other(cli: Cli) -> None:
     assert ran.stdout.startswith(f"{running} ")
     assert f"Did you mean {running}?" in ran.stderr and "zzz-abcd2345" in ran.stderr
     waited = cli.run("wait", running, unknown)
-    assert (waited.returncode, waited.stdout) == (3, "")
     (job,) = json.loads(cli.run("wait", running, running, "--json").stdout)
+    assert (waited.returncode, waited.stdout.strip()) == (3, str(cli.result(job)))
     assert job["state"] == "cancelled"
 
     delivered = cli.run("deliver", running, unknown)

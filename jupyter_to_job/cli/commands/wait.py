@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from ...domain.results import standing
-from .. import options, selection, session
+from .. import exits, options, selection, session
 
 
 @click.command("wait")
@@ -26,9 +26,10 @@ def wait_command(
     service = session.connect()
     names = selection.select_names(service, jobs, group)
     existing, code = session.for_each(service, names, service.get)
-    if code:
+    if not existing or code == exits.UNREACHABLE:
         ctx.exit(code)
     counted = standing(existing) if group is not None else existing
     roots = dict.fromkeys((job.name for job in counted), session.workspace())
     as_list = selection.is_several(jobs, group)
-    ctx.exit(wait_and_print(counted, roots, as_json=as_json, as_list=as_list))
+    waited = wait_and_print(counted, roots, as_json=as_json, as_list=as_list)
+    ctx.exit(max(code, waited))
