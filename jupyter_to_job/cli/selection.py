@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 
 import click
@@ -17,7 +17,6 @@ from .display import formats, output
 ASK_ABOVE = 10
 """Jobs that a command takes without a question on a terminal."""
 _MAGIC = "*?["
-UNFINISHED = (State.QUEUED, State.STARTING, State.RUNNING)
 
 
 def is_several(arguments: Sequence[str], group: str | None) -> bool:
@@ -26,12 +25,16 @@ def is_several(arguments: Sequence[str], group: str | None) -> bool:
 
 
 def select_names(
-    service: Jobs, arguments: Sequence[str], group: str | None, states: Collection[State] = ()
+    service: Jobs,
+    arguments: Sequence[str],
+    group: str | None,
+    condition: Callable[[Job], bool] = lambda _job: True,
 ) -> list[str]:
     """Return the names of the jobs that are meant, in the order of their submission.
 
-    Names that are given as such are not looked up. Of patterns and groups only jobs in `states`
-    count. Raises UsageError for no argument at all, and NotFound as `find_matching` does.
+    Names that are given as such are not looked up. Of patterns and groups only jobs that
+    meet `condition` count. Raises UsageError for no argument at all, and NotFound as
+    `find_matching` does.
     """
     if not arguments and group is None:
         raise click.UsageError("Name a JOB, a pattern in quotes, or a --group.")
@@ -39,8 +42,7 @@ def select_names(
     if len(named) == len(arguments) and group is None:
         return named
     matches = find_matching(service, arguments, group)
-    due = [job.name for job in matches if not states or job.state in states]
-    return list(dict.fromkeys(named + due))
+    return list(dict.fromkeys(named + [job.name for job in matches if condition(job)]))
 
 
 def find_matching(service: Jobs, arguments: Sequence[str], group: str | None) -> list[Job]:

@@ -218,6 +218,33 @@ def test_a_full_disk(cli: Cli, small_disk: Path) -> None:
     assert tree(small_disk) == sorted(["a.ipynb", f"{name}.ipynb", "older.ipynb"])
 
 
+def test_of_a_group_only_what_waits_for_delivery_is_tried(cli: Cli) -> None:
+    night = ("--group", "night")
+    running = cli.submit_waiting(*night)
+    unstarted = cli.submit("waits.ipynb", *night, "--group-limit", "1")
+    assert cli.run("cancel", unstarted).returncode == 0
+    out = cli.workspace / "out"
+    out.mkdir()
+    notebooks.write(cli.workspace / "a.ipynb", "import os", "os.rmdir('out'); os.mknod('out')")
+    held = until_delivery_is(cli, cli.submit("a.ipynb", *night, "--output", "out/"), "held")["name"]
+    for dispatcher in cli.dispatchers():  # it tries again by itself
+        dispatcher.kill()
+
+    tried = cli.run("deliver", *night)
+    assert (tried.returncode, tried.stdout) == (1, "")
+    assert [line.split()[0] for line in tried.stderr.splitlines()] == [held]
+    out.unlink()
+    out.mkdir()
+    delivered = cli.run("deliver", "*")
+    assert (delivered.returncode, delivered.stderr) == (0, "")
+    assert delivered.stdout == f"{out / held}.ipynb\n"
+    again = cli.run("deliver", "*")
+    assert (again.returncode, again.stdout) == (0, "")
+    assert again.stderr == "Nothing waits to be delivered.\n"
+    assert cli.json("deliver", *night) == []
+    assert cli.run("deliver", running).returncode == 1  # named: it is said why
+
+
 def test_a_read_only_folder(cli: Cli, small_disk: Path) -> None:
     subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
     notebooks.write(cli.workspace / "a.ipynb", "1")

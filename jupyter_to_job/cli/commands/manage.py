@@ -6,7 +6,7 @@ import os
 
 import click
 
-from ...domain.job import Job
+from ...domain.job import DeliveryState, Job
 from .. import exits, options, selection, session
 from ..display import formats, output
 
@@ -25,7 +25,7 @@ def cancel_command(
     recorded; `jupyter-to-job wait` waits for the end.
     """
     service = session.connect()
-    names = selection.select_names(service, jobs, group, selection.UNFINISHED)
+    names = selection.select_names(service, jobs, group, lambda job: not job.state.final)
     # Those that run come last: nothing of the group begins in their place meanwhile.
     cancelled, code = session.for_each(service, names if not group else names[::-1], service.cancel)
     if as_json:
@@ -48,10 +48,11 @@ def deliver_command(
 ) -> None:
     """Publish the result of each JOB that could not be published before, and print its path.
 
-    JOB is a name or a pattern in quotes.
+    JOB is a name or a pattern in quotes. Of patterns and groups those are taken that have ended,
+    and whose result is not delivered.
     """
     service = session.connect()
-    names = selection.select_names(service, jobs, group)
+    names = selection.select_names(service, jobs, group, _is_deliverable)
     processed, code = session.for_each(service, names, service.deliver)
     if as_json:
         session.print_jobs(processed, as_list=selection.is_several(jobs, group))
@@ -61,7 +62,17 @@ def deliver_command(
             output.print_note(f"{job.name} is not delivered: {_undelivered_reason(job)}")
         elif not as_json:
             output.print_line(os.path.normpath(session.workspace() / job.delivery.path))
+    if not names:
+        output.print_note("Nothing waits to be delivered.")
     ctx.exit(code)
+
+
+def _is_deliverable(job: Job) -> bool:
+    """Tell whether a job has ended with a result that is not delivered."""
+    return job.state.final and job.delivery.state not in (
+        DeliveryState.DELIVERED,
+        DeliveryState.NONE,
+    )
 
 
 def _undelivered_reason(job: Job) -> str:

@@ -75,8 +75,9 @@ def rerun_command(
 def _select(jobs: tuple[str, ...], group: str | None, *, failed: bool) -> list[str]:
     """Return the names of the jobs to run again; failures that were run again are left out."""
     service = session.connect()
-    states = (State.FAILED,) if failed else ()
-    names = selection.select_names(service, jobs, group, states)
+    names = selection.select_names(
+        service, jobs, group, lambda job: not failed or job.state is State.FAILED
+    )
     if group is None:
         return names
     stand = {job.name for job in standing(selection.find_matching(service, (), group))}
