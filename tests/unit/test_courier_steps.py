@@ -24,6 +24,9 @@ from ..courier_scene import BAD_IMAGE, FAILED, POD, UNSCHEDULED, WAITING
 from ..golden_couriers import manifests
 
 MANIFESTS = dict(manifests())
+WITHOUT_REGISTRY = replace(
+    WAITING, waiting="ImageInspectError", waiting_message="short name mode is enforcing"
+)
 NO_NODE = "The courier waits for its start: no node takes it: 0/2 nodes are available"
 IN_QUEUE = "it waits in the queue 'default' of Kueue"
 HELD_BACK = CourierObservation(60, is_known=True, is_suspended=True)
@@ -100,6 +103,10 @@ def test_when_one_is_due(seen: DeliveryObservation, step: object) -> None:
         (
             CourierObservation(80, is_known=True, pod=BAD_IMAGE, error_age=60),
             EndCourier("The courier did not start within 1 min: Back-off pulling a:1"),
+        ),
+        (
+            CourierObservation(80, is_known=True, pod=WITHOUT_REGISTRY, error_age=60),
+            EndCourier("The courier did not start within 1 min: short name mode is enforcing"),
         ),
         (CourierObservation(90, is_known=True, pod=POD), LookAgain(2310)),
         (

@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from jupyter_to_job.backends.kubernetes import PodRecord
+from jupyter_to_job.backends.kubernetes import PodRecord, placement_of
 from jupyter_to_job.controller.reconciling.wait_limits import WaitLimits, limit_of
 from jupyter_to_job.domain.errors import BadInput
 
 from .test_next_step import PENDING, RUNNING
+from .test_pod_failures import pod as observed_pod
 
 NODE = replace(RUNNING, phase="Pending", begun=False)
 PULLING = replace(NODE, waiting="ImagePullBackOff", waiting_message="not found")
@@ -40,6 +41,42 @@ def test_a_large_image_may_take_long() -> None:
     """Its agent has claimed the attempt, and the notebook's image is being pulled."""
     assert limit_of(NODE, LIMITS, is_claimed=True) is None
     assert limit_of(PULLING, LIMITS, is_claimed=True) is not None
+
+
+@pytest.mark.parametrize("is_claimed", [False, True])
+@pytest.mark.parametrize(
+    ("waiting", "seconds", "reason"),
+    [
+        ("ImageInspectError", 100, "ImageUnavailable"),
+        ("RegistryUnavailable", 100, "ImageUnavailable"),
+        ("SignatureValidationFailed", 100, "ImageUnavailable"),
+        ("CreateContainerConfigError", 50, "BackendError"),
+        ("PostStartHookError", 50, "BackendError"),
+        ("CrashLoopBackOff", 50, "BackendError"),
+        ("ErrorOfTomorrow", 50, "BackendError"),
+    ],
+)
+def test_what_its_node_says(waiting: str, seconds: int, reason: str, *, is_claimed: bool) -> None:
+    """None of these is a pull that goes on: of that a node says ContainerCreating."""
+    state = {"waiting": {"reason": waiting, "message": "why it waits"}}
+    pod = observed_pod(
+        phase="Pending",
+        conditions=[{"type": "PodScheduled", "status": "True"}],
+        containerStatuses=[{"name": "notebook", "state": state}],
+    )
+    placement = placement_of(pod)
+    assert (placement.starting, placement.reason) == (True, reason)
+    assert placement.message == "why it waits"
+    limit = limit_of(pod, LIMITS, is_claimed=is_claimed)
+    assert limit is not None and limit.seconds == seconds
+    assert limit.ending[0] == reason and "why it waits" in limit.ending[1]
+
+
+def test_a_pod_with_a_scheduling_gate_shows_no_error() -> None:
+    gated = replace(PENDING, waiting="SchedulingGated", waiting_message="a gate is left")
+    assert placement_of(gated).reason is None
+    limit = limit_of(gated, LIMITS, is_claimed=False)
+    assert limit is not None and limit.ending[0] == "Unschedulable"
 
 
 def test_one_that_runs_waits_no_more() -> None:

@@ -50,21 +50,29 @@ class KubernetesBackend:
         """See the port: only the cluster's scheduler knows that."""
 
 
-_REASONS = {
-    "Unschedulable": "Unschedulable",
-    "ErrImagePull": "ImageUnavailable",
-    "ImagePullBackOff": "ImageUnavailable",
-    "ErrImageNeverPull": "ImageUnavailable",
-    "InvalidImageName": "ImageUnavailable",
-    "CreateContainerConfigError": "BackendError",
-    "CreateContainerError": "BackendError",
-    "RunContainerError": "BackendError",
-}
+_IMAGE_ERRORS = (
+    "ErrImagePull",
+    "ImagePullBackOff",
+    "ErrImageNeverPull",
+    "ImageInspectError",
+    "InvalidImageName",
+    "RegistryUnavailable",
+    "SignatureValidationFailed",
+)
+"""What a node says of a container that waits for its image, from the kubelet's source."""
 
 
 def waiting_reason(pod: PodRecord) -> str | None:
-    """Return the job's reason for what keeps a pod from starting, None if that is nothing odd."""
-    return _REASONS.get(pod.waiting)
+    """Return the job's reason for what keeps a pod from starting, None if that is nothing odd.
+
+    The record of a pod on a node has no `waiting` for a pull that goes on. So whatever it has is an
+    error, also one that is not known here.
+    """
+    if not pod.scheduled:
+        return "Unschedulable" if pod.waiting == "Unschedulable" else None
+    if pod.waiting in _IMAGE_ERRORS:
+        return "ImageUnavailable"
+    return "BackendError" if pod.waiting else None
 
 
 def placement_of(pod: PodRecord) -> Placement:
