@@ -403,6 +403,26 @@ def test_a_job_says_that_a_broken_webhook_keeps_it(tmp_path: Path) -> None:
     asyncio.run(live())
 
 
+def test_a_job_says_that_its_claims_cannot_be_read(tmp_path: Path) -> None:
+    async def live() -> None:
+        home = {"path": "/home/ana", "claim": "home", "claim_uid": "claim-1"}
+        origin = {**ORIGIN, "mounts": [home]}
+        life = Life(tmp_path, 0, origin, mounts=("/home/ana",))
+        words = "Kubernetes answered 500: etcdserver: request timed out."
+
+        async def fail(_namespace: str, _name: str) -> Any:
+            raise Unavailable(words)
+
+        life.cluster.claim = fail
+        with pytest.raises(Unavailable):
+            await life.reconciler._reconcile(NAME)
+        placement = life.reconciler.placement_of(NAME)
+        assert placement is not None and placement.reason == "BackendError"
+        assert placement.message == f"{words} It is tried again."
+
+    asyncio.run(live())
+
+
 def test_a_job_is_deleted_whose_creation_was_not_answered(tmp_path: Path) -> None:
     """No job.json tells of its Job, and no watch yet; soon its nonce is gone, too."""
 

@@ -302,33 +302,37 @@ class Reconciler:
             self._refusals[name] = placement
             return
         try:
-            require_queue(files.request, self.groups)
-            await require_same_claims(self.cluster, files.request, files.origin)
-            manifest = await asyncio.to_thread(self.manifest, files.request, files.origin)
-        except (BadInput, Conflict, Refused) as error:  # the administrator may mend the patch
-            raise self._wait_with(name, error) from error
-        try:
-            uid = await self.cluster.create_job(manifest)
-        except Conflict:
-            await self._end_if_name_is_taken(name, files)
-            return
-        except Refused as error:  # by a quota or policy, which may change
-            raise self._wait_with(name, error) from error
+            uid = await self._create_or_end(name, files)
         except Unavailable as error:  # as of a webhook that is down
             self._refusals[name] = placement_of_error(error)
             raise
-        except (BadInput, NotFound) as error:  # no valid Job, or its namespace is gone
-            if isinstance(error, BadInput) and self.pod_patch is not dict:
-                raise self._wait_with(name, error) from error  # the patch may be what is wrong
-            number = len(files.attempts) + 1
-            message = explain_refusal(error.message).sentence
-            self.folds.start(name, EndAttempt(number, "BackendError", message))
+        except (BadInput, Conflict, Refused) as error:  # quota, policy, patch or claim may change
+            self._groups.release(name, was_refused=True)
+            self._refusals[name] = placement_of_error(error)
+            raise Unavailable(error.message) from error
+        if uid is None:
             return
         job = ClusterJob(files.origin["namespace"], name, uid)
         await asyncio.to_thread(write_job, self.exchange, name, job)
         self._jobs[name] = job
         self._refusals.pop(name, None)
         _log.info("%s: Job created", name)
+
+    async def _create_or_end(self, name: str, files: JobFiles) -> str | None:
+        """Create the Job, and return its uid; None: it can never be created, and the job ends."""
+        require_queue(files.request, self.groups)
+        await require_same_claims(self.cluster, files.request, files.origin)
+        manifest = await asyncio.to_thread(self.manifest, files.request, files.origin)
+        try:
+            return await self.cluster.create_job(manifest)
+        except Conflict:
+            message = self._word_on_taken_name(name, files)
+        except (BadInput, NotFound) as error:  # no valid Job, or its namespace is gone
+            if isinstance(error, BadInput) and self.pod_patch is not dict:
+                raise  # the administrator may mend the patch
+            message = explain_refusal(error.message).sentence
+        self.folds.start(name, EndAttempt(len(files.attempts) + 1, "BackendError", message))
+        return None
 
     def manifest(self, request: Request, origin: Manifest) -> Manifest:
         """Return a request's Job. Raises BadInput if the administrator's patch is wrong.
@@ -337,24 +341,15 @@ class Reconciler:
         """
         return job_manifest(request, origin, replace(self.pod_settings, patch=self.pod_patch()))
 
-    def _wait_with(self, name: str, error: JobsError) -> Unavailable:
-        """Tell why a job waits, and return the error with which it is tried again."""
-        self._groups.release(name, was_refused=True)
-        self._refusals[name] = placement_of_error(error)
-        return Unavailable(error.message)
-
-    async def _end_if_name_is_taken(self, name: str, files: JobFiles) -> None:
-        """End a job whose name is a Job's that the controller did not make.
+    def _word_on_taken_name(self, name: str, files: JobFiles) -> str:
+        """Return why a job ends whose name is a Job's that the controller did not make.
 
         Raises Unavailable while the informer does not know that Job yet, or that one is going.
         """
         record = self.objects.named(files.origin["namespace"], name)
         if record is None or record.deleting or record.nonce == files.origin.get("nonce"):
-            error = Unavailable("The namespace has a Job of this name just now.")
-            self._refusals[name] = placement_of_error(error)
-            raise error
-        message = "The namespace has a Job of this name that is not ours: submit again."
-        self.folds.start(name, EndAttempt(len(files.attempts) + 1, "BackendError", message))
+            raise Unavailable("The namespace has a Job of this name just now.")
+        return "The namespace has a Job of this name that is not ours: submit again."
 
     async def _tidy(self, name: str, files: JobFiles, observation: JobObservation) -> None:
         """Delete the Job of a job that has ended, in time, and a directory that is not wanted."""
