@@ -104,6 +104,14 @@ SECOND = AttemptObservation(AttemptStatus(2, alive=True), "pod-2")
         (seen(attempts=(UNCLAIMED,), record=FAILED), "end 1 Lost"),
         # The pod of its second attempt was removed while the controller was down.
         (seen(EVICTED, attempts=(RETRIED, SECOND), record=FAILED), "pod.json None"),
+        # So was that of its only attempt, and the pod before it is there, and claimed none.
+        (seen(EVICTED, attempts=(OF_OTHER,), record=FAILED), "pod.json None"),
+        (seen(EVICTED, attempts=(replace(WITH_WORD, pod="pod-2"),), record=FAILED), "end 1 Lost"),
+        # No watch has told yet of the pod that follows.
+        (seen(EVICTED, attempts=(OF_OTHER,)), "Wait"),
+        # It was removed, and the one after it goes on, or is on a node that is away.
+        (seen(RUNNING, attempts=(OF_OTHER,)), "pod.json None, retried"),
+        (seen(LOST_NODE, attempts=(OF_OTHER,)), "pod.json None, retried"),
         # Another pod follows.
         (seen(EVICTED, OTHER, attempts=(CLAIMED,)), "pod.json Evicted, retried"),
         (seen(EVICTED, OTHER, attempts=(WITH_WORD,)), "end 1 Evicted"),

@@ -95,8 +95,14 @@ class JobObservation:
         return next((pod for pod in self.pods if pod.uid == attempt.pod), None)
 
     def pods_after(self, pod: PodRecord | None) -> tuple[PodRecord, ...]:
-        """Return the pods that are younger than one: all of them if it is not known."""
-        return self.pods[self.pods.index(pod) + 1 :] if pod is not None else self.pods
+        """Return the pods that are surely younger than one, or than one that no watch told of.
+
+        The Job makes a pod when the one before has ended. So of those that have ended nobody knows
+        whether the unknown pod came before or after them.
+        """
+        if pod is None:
+            return tuple(other for other in self.pods if not (other.terminal or other.gone))
+        return self.pods[self.pods.index(pod) + 1 :]
 
 
 @dataclass(frozen=True)
