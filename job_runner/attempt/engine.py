@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..diagnosis import endings
@@ -18,6 +18,7 @@ from ..diagnosis.error_patterns import CellFailure
 from ..kernel.channels import Message
 from ..kernel.client import KernelClient
 from ..kernel.messages import MAX_STREAM_CHARS, count_of, lines_of, records_of
+from .error_outputs import ErrorOutputs
 
 Record = dict[str, Any]
 Cell = dict[str, Any]
@@ -40,6 +41,7 @@ class _PendingCell:
     """The kernel executes the cell. An interrupt before that would be lost."""
     input_requested: bool = False
     """The kernel requested input although that is not allowed, and would wait for ever."""
+    errors: ErrorOutputs = field(default_factory=ErrorOutputs)
 
 
 class Engine:
@@ -63,6 +65,8 @@ class Engine:
         self._buffered_chars = 0
         self._message_count = 0
         self._is_closing = self._is_interrupted = self._is_over = False
+        self._end = endings.SUCCESS
+        """How the run ends if all cells run: as papermill does it, by the last that has errors."""
 
     @property
     def current(self) -> CellPlace | None:
@@ -99,7 +103,7 @@ class Engine:
             end = await self._run_cell(place, cell)
             if end is not None:
                 return end
-        return None if self._is_interrupted else endings.SUCCESS
+        return None if self._is_interrupted else self._end
 
     def emit_notice(self, text: str) -> None:
         """Emit a line of the runner's own as output of the running cell."""
@@ -144,6 +148,8 @@ class Engine:
             if end is not None and _is_expected(end, pending) and may_raise(cell):
                 end = None
             ok = end is None
+            if ok and not may_raise(cell):
+                self._end = self._end_of_errors(pending) or self._end
             return end
         finally:
             count = pending.execution_count
@@ -187,6 +193,7 @@ class Engine:
         if count is not None:
             pending.execution_count = count
         for record in records_of(kind, content, pending.place.index, message.buffers):
+            pending.errors.feed(record)
             if kind == "stream":
                 self._buffer_stream(record)
             else:
@@ -242,6 +249,15 @@ class Engine:
             return None
         name, value = str(reply.get("ename", "an error")), str(reply.get("evalue", ""))
         return self._classify(CellFailure(name, value, place, count, tuple(lines_of(reply))))
+
+    def _end_of_errors(self, pending: _PendingCell) -> End | None:
+        """Return how the run will end by a cell's error outputs; None if it has none."""
+        error = pending.errors.first
+        if error is None:
+            return None
+        name, value, lines = error["ename"], error["evalue"], tuple(error["traceback"])
+        place, count = pending.place, pending.execution_count
+        return self._classify(CellFailure(name, value, place, count, lines, ends_run=False))
 
 
 def _set_done(future: asyncio.Future[None]) -> None:

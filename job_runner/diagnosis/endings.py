@@ -122,7 +122,7 @@ def memory_limit_exceeded(used: int, limit: int, cell: CellPlace | None) -> End:
 def cell_error(failure: CellFailure, advice: str = "") -> End:
     """Return the end for an exception that is not about memory; the message ends with `advice`."""
     where = _capitalize(failure.place)
-    if failure.name == "SystemExit":
+    if failure.name == "SystemExit" and failure.ends_run:
         call = f"sys.exit({_exit_argument(failure.value)})"
         return _exited(f"{where} ended the run early with {call}", failure)
     if _is_input_request(failure):

@@ -23,13 +23,17 @@ class OutOfMemoryMatch(Enum):
 
 @dataclass(frozen=True)
 class CellFailure:
-    """An exception that ended a cell, as the kernel reported it."""
+    """An exception of a cell, as the kernel reported it.
+
+    `ends_run` is False for one that the kernel only showed: the run goes on with the next cell.
+    """
 
     name: str
     value: str
     cell: CellPlace
     execution_count: int | None = None
     traceback: tuple[str, ...] = ()
+    ends_run: bool = True
 
     @property
     def place(self) -> str:

@@ -96,6 +96,7 @@ class RecordAdapter:
         # papermill may save at any moment, and can write nothing but nodes.
         self._fold = NotebookFold.in_place(nb_man.nb, MemoryOutputStore(nbformat.from_dict))
         self._next_index = 0
+        self._has_failed_cell = False
         self._timer: asyncio.TimerHandle | None = None
         self.timeout: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -112,15 +113,20 @@ class RecordAdapter:
             self._fold.feed(validated({"t": time.time(), **record}))
             self._nb_man.autosave_cell()
 
-    def skip_to(self, index: int) -> None:
+    def _skip_to(self, index: int) -> None:
         """Have papermill complete the cells before `index` that are not sent to a kernel."""
         for skipped in range(self._next_index, index):
             self._nb_man.cell_start(self._cells[skipped], skipped)
             self._nb_man.cell_complete(self._cells[skipped], skipped)
         self._next_index = index + 1
 
+    def complete(self) -> None:
+        """Have papermill complete the last cells, unless one before them ended the run."""
+        if not self._has_failed_cell:
+            self._skip_to(len(self._cells))
+
     def _start(self, index: int) -> None:
-        self.skip_to(index)
+        self._skip_to(index)
         self._nb_man.cell_start(self._cells[index], index)
         limit = self._options.execution_timeout
         if limit is not None and limit > 0:  # nbclient has no limit for zero and below either
@@ -133,6 +139,7 @@ class RecordAdapter:
         self._fold.result()
         cell.execution_count = record["execution_count"]
         if not record["ok"]:
+            self._has_failed_cell = True
             self._nb_man.cell_exception(cell, index)
         self._nb_man.cell_complete(cell, index)
 
@@ -157,9 +164,9 @@ async def _execute(nb_man: Any, process: KernelProcess, options: Options) -> End
                 monitor=monitor,
                 diagnosis=diagnosis,
             )
-        if end.reason is None:
-            adapter.skip_to(len(notebook.cells))
         is_graceful = end.exit_code in (Exit.SUCCEEDED, Exit.CELL)
+        if is_graceful:
+            adapter.complete()
         return end
     except asyncio.TimeoutError as error:
         message = f"The kernel {process.name!r} did not answer within {options.start_timeout} s."

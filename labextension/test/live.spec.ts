@@ -163,6 +163,20 @@ describe('Fold', () => {
     expect(fold.cells[1]!.executionCount).toBe(7);
   });
 
+  it('shows which cell has the error of a run that went on', () => {
+    const fold = run();
+    fold.apply({ k: 'cell_end', i: 1, ok: true, execution_count: 1 });
+    fold.apply({ k: 'cell_start', i: 3 });
+    fold.apply({ k: 'cell_end', i: 3, ok: true, execution_count: 2 });
+    fold.apply({ k: 'end', state: 'failed', cell: 1, banner: [] });
+    expect(fold.cells.map(({ state }) => state)).toEqual([
+      'idle',
+      'failed',
+      'idle',
+      'done'
+    ]);
+  });
+
   it('inserts the banner where it belongs, once', () => {
     const fold = run(out('a'));
     const banner = [

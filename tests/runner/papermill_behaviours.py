@@ -96,6 +96,12 @@ def _ending(ran: Ran) -> tuple[int, int, list[str]]:
     return ran.code, _banners(ran), _statuses(ran)
 
 
+def _marked(ran: Ran) -> tuple[int, list[str]]:
+    """Exit code, and the sources from the mark on."""
+    sources = [cell.source for cell in ran.result.cells]
+    return ran.code, sources[max(n for n, _ in _tagged(BANNER_TAG)(ran)) + 1 :]
+
+
 def _warnings(ran: Ran) -> list[str]:
     lines = ran.stderr.splitlines()
     return [line for line in lines if line.startswith(("Passed unknown", "Input notebook does"))]
@@ -277,6 +283,24 @@ BEHAVIOURS = [
         ("work\n", "missing"),
     ),
     Behaviour(
+        "after an error that `%run` or `%%capture` catches later cells run, and the run failed",
+        "run_file",
+        lambda ran: (*_marked(ran), _printed(2)(ran)),
+        (1, ["%run train.py", "print('next')", "end"], "next\n"),
+    ),
+    Behaviour(
+        "of several such cells the banner links to the last",
+        "shown_errors",
+        lambda ran: (_marked(ran)[0], len(_marked(ran)[1]), _banners(ran)),
+        (1, 3, 2),
+    ),
+    Behaviour(
+        "an error that an Output widget captures or `clear_output` removes does not count",
+        "excused_errors",
+        _ending,
+        (0, 0, ["completed"] * 4),
+    ),
+    Behaviour(
         "`\\r` and `\\b` are kept in streams as they came",
         "outputs",
         _printed(3),
@@ -318,6 +342,13 @@ BEHAVIOURS = [
         "sysexit1",
         _ending,
         (1, 2, ["completed", "failed", "pending"]),
+    ),
+    Behaviour(
+        "a cell whose error `%run` or `%%capture` catches counts as completed in the metadata",
+        "shown_errors",
+        lambda ran: (_statuses(ran), _of_run("exception")(ran)),
+        (["completed"] * 5, [None]),
+        ours=(["completed", "completed", "failed", "completed", "completed"], [True]),
     ),
     Behaviour(
         "the banner has the same words for every failure",

@@ -46,6 +46,8 @@ print("err", file=sys.stderr, flush=True)
 "value"
 """
 
+_FAILS = "from IPython.display import clear_output\nget_ipython().run_cell('1 / 0')\n"
+
 
 @dataclass(frozen=True)
 class Example:
@@ -185,6 +187,31 @@ EXAMPLES = {
         text("import sys", code("sys.exit(0)", "raises-exception"), "print('on')")
     ),
     "sysexit1": Example(text("import sys", "sys.exit(1)", "print('no')")),
+    "run_file": Example(
+        text(
+            "%%writefile train.py\nraise RuntimeError('loss is nan')",
+            "%run train.py",
+            "print('next')",
+            new_markdown_cell("end"),
+        )
+    ),
+    "shown_errors": Example(
+        text(
+            "get_ipython().run_cell('1 / 0');",
+            "%%capture\n1 / 0",
+            f"{_FAILS}clear_output(wait=True)",
+            "print('next')",
+            new_markdown_cell("end"),
+        )
+    ),
+    "excused_errors": Example(
+        text(
+            "from ipywidgets import Output\nwith Output():\n    with Output(): pass\n    1 / 0",
+            f"{_FAILS}clear_output()",
+            f"{_FAILS}clear_output(wait=True)\nprint('next')",
+            "get_ipython().run_cell('raise SystemExit(0)')",
+        )
+    ),
     "dead": Example(text("print('kept')", "import os; os.kill(os.getpid(), 9)", "print('no')")),
     "outputs": Example(
         text(
@@ -220,6 +247,9 @@ WITH_ENGINE = frozenset(
         "sysexit0",
         "tagged_sysexit0",
         "sysexit1",
+        "run_file",
+        "shown_errors",
+        "excused_errors",
         "dead",
         "outputs",
     ]

@@ -17,6 +17,7 @@ import pytest
 
 from job_runner.protocol import layout
 from job_runner.protocol.log_text import log_text
+from jupyter_to_job.service.reading.cell_receipts import read_receipts
 
 from .jobs import BOUND, Job, banner, code, make_job, notebook, stream, text
 
@@ -268,6 +269,51 @@ def test_a_cell_that_may_raise_may_run_out_of_memory(job: Callable[..., Job]) ->
     expected = job(notebook(code("raise MemoryError", "raises-exception"), "print('on')"))
     assert expected.run() == 0
     assert expected.printed() == "on\n"
+
+
+@pytest.mark.parametrize(
+    ("script", "reason", "message"),
+    [
+        (
+            "raise MemoryError",
+            "OutOfMemory",
+            "Cell 2 (In [2]) ran out of memory (MemoryError); ",
+        ),
+        ("raise SystemExit(1)", "CellError", "Cell 2 (In [2]) raised SystemExit: 1."),
+        ("input('name?')", "InputRequested", "Cell 2 (In [2]) asked for keyboard input, and a"),
+    ],
+)
+def test_an_error_that_ipython_only_shows(
+    script: str, reason: str, message: str, job: Callable[..., Job]
+) -> None:
+    """The kernel replies that `%run` is ok: later cells run, and the run fails all the same."""
+    done = job(notebook(f"%%writefile s.py\n{script}", "%run s.py", "print('next')", text("end")))
+    assert done.run() == 1
+    outcome, result = done.outcome(), done.result()
+    assert (outcome.state, outcome.reason) == ("failed", reason)
+    assert str(outcome.message).startswith(message)
+    assert outcome.cells == {"done": 3, "total": 3}
+    assert len(banner(result)) == 2 and result.cells[3].source == "%run s.py"
+    assert stream(result.cells[4]) == "next\n"
+    statuses = [result.cells[n].metadata.papermill.status for n in (1, 3, 4, 5)]
+    assert statuses == ["completed", "failed", "completed", "completed"]
+    assert [r.state for r in read_receipts(done.attempt() / layout.JOURNAL)] == [
+        *("done", "failed", "done")
+    ]
+
+
+def test_a_cell_that_may_raise_may_show_an_error(job: Callable[..., Job]) -> None:
+    expected = job(notebook(code("%%capture\n1 / 0", "raises-exception"), "print('on')"))
+    assert expected.run() == 0
+    assert banner(expected.result()) == []
+
+
+def test_the_kernel_dies_after_a_cell_that_shows_an_error(job: Callable[..., Job]) -> None:
+    dead = job(notebook("%%capture\n1 / 0", "import os; os._exit(3)", "1"))
+    assert dead.run() == 4
+    assert dead.outcome().reason == "KernelDied"
+    statuses = [c.metadata.get("papermill", {}).get("status") for c in dead.result().cells]
+    assert statuses == [None, "completed", None, "failed", "pending"]
 
 
 def test_a_full_disk(tmp_path: Path) -> None:

@@ -40,6 +40,7 @@ from .papermill_examples import (
 Everything = dict[tuple[str, str], Ran]
 SAME = ["simple_execute", "no_parameters", "ran_before", "nb_version_3", "broken", "bash"]
 SAME_WITH_ENGINE = ["simple_execute", "broken", "raises_exception", "sysexit0", "sysexit1"]
+SAME_WITH_ENGINE += ["shown_errors"]
 SEEN = [
     pytest.param(behaviour, side, id=f"{behaviour.says}-{side}")
     for behaviour in BEHAVIOURS

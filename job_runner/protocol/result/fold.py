@@ -173,8 +173,12 @@ class NotebookFold:
             self._complete_until(len(self._cells), record)
         elif record.get("cell") is not None:
             cell = self._cell(record["cell"])
-            if cell["metadata"].get("papermill", {}).get("status") == "running":
+            metadata = cell["metadata"].get("papermill", {})
+            if metadata.get("status") == "running":
                 self._end_cell(record["cell"], record, ok=False)
+            elif metadata.get("status") == "completed":  # it only showed an error: all cells ran
+                metadata.update(status="failed", exception=True)
+                self._complete_until(len(self._cells), record)
         usage = figures_of_run(record.get("usage") or {})
         if usage:
             self.notebook["metadata"].setdefault(METADATA_KEY, {})["usage"] = usage

@@ -57,7 +57,8 @@ class _ReceiptReader:
                 self._end(index, ok, record)
             case {"k": "end"}:
                 for index, receipt in self.receipts.items():
-                    if receipt.state == "running":
+                    # All cells may have run, and the end names the one with an error.
+                    if receipt.state == "running" or index == record.get("cell"):
                         self.receipts[index] = replace(receipt, state="failed")
 
     def _begin(self, index: int, moment: float | None) -> CellReceipt:

@@ -195,7 +195,8 @@ export class Fold {
     }
     this.endState = state;
     const last = typeof index === 'number' ? this._cellAt(index) : this.current;
-    if (last?.state === 'running') {
+    // All cells may have run, and the end names the one with an error.
+    if (last !== null && last.state !== 'idle') {
       last.state = 'failed';
     }
     this.current = null;
