@@ -14,7 +14,7 @@ from typing import Any
 from ..diagnosis import endings
 from ..diagnosis.cell_place import CellPlace
 from ..diagnosis.endings import INPUT_REFUSED, End
-from ..diagnosis.error_patterns import CellFailure
+from ..diagnosis.error_patterns import CellFailure, is_clean_exit
 from ..kernel.channels import Message
 from ..kernel.client import KernelClient
 from ..kernel.messages import MAX_STREAM_CHARS, count_of, lines_of, records_of
@@ -239,15 +239,19 @@ class Engine:
         self._emit(record)
 
     def _end_of(self, reply: Record, place: CellPlace, count: int | None) -> End | None:
-        """Return how the run ends by the kernel's reply; None if it goes on."""
+        """Return how the run ends by the kernel's reply; None if it goes on, or all cells ran."""
         payload = reply.get("payload")
-        if isinstance(payload, list) and any(
-            isinstance(p, dict) and p.get("source") == "ask_exit" for p in payload
+        if (
+            not place.is_last
+            and isinstance(payload, list)
+            and any(isinstance(p, dict) and p.get("source") == "ask_exit" for p in payload)
         ):
             return endings.exited_early(CellFailure("SystemExit", "", place, count))
         if reply.get("status") == "ok":
             return None
         name, value = str(reply.get("ename", "an error")), str(reply.get("evalue", ""))
+        if place.is_last and is_clean_exit(name, value):
+            return None
         return self._classify(CellFailure(name, value, place, count, tuple(lines_of(reply))))
 
     def _end_of_errors(self, pending: _PendingCell) -> End | None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..diagnosis.error_patterns import is_clean_exit
+
 Record = dict[str, Any]
 
 
@@ -49,4 +51,4 @@ def _is_failure(output: dict[str, Any]) -> bool:
     """Tell whether an output is an error that counts: an exit with 0 does not."""
     if output["output_type"] != "error":
         return False
-    return output["ename"] != "SystemExit" or output["evalue"] not in ("", "0")
+    return not is_clean_exit(output["ename"], output["evalue"])

@@ -14,11 +14,13 @@ class CellPlace:
     """A cell that is executed.
 
     `index` is that in the prepared notebook. `number` counts the cells of the notebook that was
-    sent, from 1; the cell with the parameters that the run has added has 0.
+    sent, from 1; the cell with the parameters that the run has added has 0. `is_last` tells that no
+    other cell is executed after it.
     """
 
     index: int
     number: int
+    is_last: bool = False
 
     def describe(self, execution_count: int | None = None) -> str:
         """Return `cell 3`, with the execution count that the kernel gave it `cell 3 (In [2])`."""

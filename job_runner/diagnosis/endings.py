@@ -123,8 +123,7 @@ def cell_error(failure: CellFailure, advice: str = "") -> End:
     """Return the end for an exception that is not about memory; the message ends with `advice`."""
     where = _capitalize(failure.place)
     if failure.name == "SystemExit" and failure.ends_run:
-        call = f"sys.exit({_exit_argument(failure.value)})"
-        return _exited(f"{where} ended the run early with {call}", failure)
+        return _exited(f"sys.exit({_exit_argument(failure.value)})", failure)
     if _is_input_request(failure):
         message = f"{where} asked for keyboard input, and a job has nobody to ask. Use a parameter."
         return _of_cell("InputRequested", message, failure)
@@ -138,8 +137,7 @@ def cell_error(failure: CellFailure, advice: str = "") -> End:
 
 def exited_early(failure: CellFailure) -> End:
     """Return the end for a cell that stopped the kernel with `exit()` or `quit()`."""
-    where = _capitalize(failure.place)
-    return _exited(f"{where} ended the run early with exit() or quit()", failure)
+    return _exited("exit() or quit()", failure)
 
 
 def out_of_memory(failure: CellFailure, text: str, memory: MemoryStatus) -> End:
@@ -222,9 +220,14 @@ def _of_cell(reason: str, message: str, failure: CellFailure) -> End:
     return End(reason, message, Exit.CELL, failure.cell.index, failure.execution_count)
 
 
-def _exited(message: str, failure: CellFailure) -> End:
-    hint = "later cells did not run, and only a run of all cells counts as succeeded."
-    return _of_cell("ExitedEarly", f"{message}: {hint}", failure)
+def _exited(call: str, failure: CellFailure) -> End:
+    message = f"{_capitalize(failure.place)} ended the run with {call}."
+    if not failure.cell.is_last:
+        message = (
+            f"{_capitalize(failure.place)} ended the run early with {call}: later cells did not "
+            "run, and only a run of all cells counts as succeeded."
+        )
+    return _of_cell("ExitedEarly", message, failure)
 
 
 def _is_input_request(failure: CellFailure) -> bool:

@@ -138,6 +138,11 @@ def is_gpu_library_error(failure: CellFailure) -> bool:
     return any(_GPU_LIBRARY.search(text) is not None for _, text in failure.chain())
 
 
+def is_clean_exit(name: str, value: str) -> bool:
+    """Tell whether an exception's class and text are those of an exit without an error."""
+    return name == "SystemExit" and value in ("", "0", "None")
+
+
 def missing_module(failure: CellFailure) -> str | None:
     """Return the import name of a module that is not installed; None for other failures."""
     if failure.name not in ("ModuleNotFoundError", "ImportError"):

@@ -6,6 +6,7 @@ papermill is imported inside the functions, so that the kernel can start meanwhi
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +102,8 @@ def code_cells(notebook: Notebook) -> list[CellPlace]:
         if is_executed:
             place = place_in_source(index, added)
             places.append(CellPlace(index, 0 if place is None else place + 1))
+    if places:
+        places[-1] = replace(places[-1], is_last=True)
     return places
 
 

@@ -330,6 +330,14 @@ BEHAVIOURS = [
         ours=(1, 2, ["completed", "failed", "pending"]),
     ),
     Behaviour(
+        "`sys.exit(0)` in the last cell leaves that cell failed and the text behind it pending",
+        "last_sysexit0",
+        _ending,
+        (0, 0, ["completed", "failed", "pending"]),
+        ours=(0, 0, ["completed"] * 3),
+        engine=(0, 0, ["completed"] * 3),
+    ),
+    Behaviour(
         "after `sys.exit(0)` in a cell tagged `raises-exception` the run goes on",
         "tagged_sysexit0",
         _ending,

@@ -183,6 +183,7 @@ EXAMPLES = {
         ("-p", "a", "true", "-p", "b", "[1]", "-p", "c", "007", "-p", "d", "nan"),
     ),
     "sysexit0": Example(text("import sys", "sys.exit(0)", "print('no')")),
+    "last_sysexit0": Example(text("import sys", "sys.exit(0)", new_markdown_cell("end"))),
     "tagged_sysexit0": Example(
         text("import sys", code("sys.exit(0)", "raises-exception"), "print('on')")
     ),
@@ -245,6 +246,7 @@ WITH_ENGINE = frozenset(
         "broken",
         "raises_exception",
         "sysexit0",
+        "last_sysexit0",
         "tagged_sysexit0",
         "sysexit1",
         "run_file",

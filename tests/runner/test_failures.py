@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import papermill
 import pytest
@@ -41,6 +42,11 @@ CASES = {
     ),
     "quits in a function": (
         notebook("print('kept')", "def f():\n    quit()\nf()\nprint('after')", "1"),
+        "ExitedEarly",
+        1,
+    ),
+    "exits last": (
+        notebook("print('kept')", "import sys; sys.exit(1)", text("end"), ""),
         "ExitedEarly",
         1,
     ),
@@ -138,6 +144,7 @@ SAID = {
     "only a run of all cells counts as succeeded.",
     "exits with a text": "with sys.exit('no data today'): later cells did not run",
     "quits in a function": "Cell 2 (In [2]) ended the run early with exit() or quit(): later cells",
+    "exits last": "Cell 2 (In [2]) ended the run with sys.exit(1).",
     "asks": "Cell 2 (In [2]) asked for keyboard input, and a job has nobody to ask. "
     "Use a parameter.",
     "gpu": "Cell 2 (In [2]) ran out of GPU memory (OutOfMemoryError: CUDA out of memory. Tried "
@@ -269,6 +276,32 @@ def test_a_cell_that_may_raise_may_run_out_of_memory(job: Callable[..., Job]) ->
     expected = job(notebook(code("raise MemoryError", "raises-exception"), "print('on')"))
     assert expected.run() == 0
     assert expected.printed() == "on\n"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        code("import sys; sys.exit(0)"),
+        code("import sys; sys.exit()", "raises-exception"),
+        code("raise SystemExit(None)"),
+        code("exit()"),
+    ],
+    ids=["sys.exit(0)", "tagged", "None", "exit()"],
+)
+def test_an_exit_in_the_last_cell_is_success(source: Any, job: Callable[..., Job]) -> None:
+    """Every cell ran: neither text nor an empty cell behind it would be sent."""
+    done = job(notebook("print('kept')", source, text("end"), "", code("1", "skip-execution")))
+    assert done.run() == 0
+    outcome, result = done.outcome(), done.result()
+    assert (outcome.state, outcome.reason, outcome.message) == ("succeeded", None, None)
+    assert outcome.cells == {"done": 2, "total": 2}
+    assert [c.metadata.papermill.status for c in result.cells] == ["completed"] * 5
+
+
+def test_an_error_after_exit_in_the_last_cell(job: Callable[..., Job]) -> None:
+    failing = job(notebook("exit()\n1 / 0"))
+    assert failing.run() == 1
+    assert str(failing.outcome().message).startswith("Cell 1 (In [1]) raised ZeroDivisionError")
 
 
 @pytest.mark.parametrize(
