@@ -359,6 +359,14 @@ BEHAVIOURS = [
         ours=(["completed", "completed", "failed", "completed", "completed"], [True]),
     ),
     Behaviour(
+        "what an Output widget has captured can be read in later cells, as `out.outputs`",
+        "read_output",
+        _printed(1),
+        "1\n",
+        ours="0\n",
+        engine="0\n",
+    ),
+    Behaviour(
         "the banner has the same words for every failure",
         "sysexit1",
         lambda ran: "An Exception was encountered" in ran.result.cells[0].source,

@@ -213,6 +213,12 @@ EXAMPLES = {
             "get_ipython().run_cell('raise SystemExit(0)')",
         )
     ),
+    "read_output": Example(
+        text(
+            "from ipywidgets import Output\nout = Output()\nwith out: print('inside')",
+            "print(len(out.outputs))",
+        )
+    ),
     "dead": Example(text("print('kept')", "import os; os.kill(os.getpid(), 9)", "print('no')")),
     "outputs": Example(
         text(
@@ -252,6 +258,7 @@ WITH_ENGINE = frozenset(
         "run_file",
         "shown_errors",
         "excused_errors",
+        "read_output",
         "dead",
         "outputs",
     ]
