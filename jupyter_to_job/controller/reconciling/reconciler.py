@@ -33,7 +33,6 @@ from ..cluster.job_objects import JobObjects
 from ..job_tracker import JobTracker
 from ..metrics import Metrics
 from .claims import require_same_claims
-from .creation_limit import CreationLimit
 from .folds import Folds
 from .group_limits import GroupLimits
 from .job_files import (
@@ -116,7 +115,6 @@ class Reconciler:
         self.kernels = KnownKernels()
         self.runs = RunAdmission(self.cluster, self.exchange, self.tracker, self.enqueue)
         self._groups = GroupLimits(self.enqueue)
-        self._creations = CreationLimit(WORKERS // 2, self.enqueue)
         self._parked = ParkedJobs(self.objects, self.enqueue)
         self.folds = Folds(self.exchange, self.max_record, self.enqueue)
 
@@ -194,7 +192,6 @@ class Reconciler:
                     await self._try_to_reconcile(name)
             finally:
                 self._groups.saw(name)
-                self._creations.release(name)
                 if not (is_first_look and name in self._settled):  # else it is no news
                     self.on_change(name)
                 self._queue.done(name)
@@ -203,8 +200,8 @@ class Reconciler:
         """Take the next step of a job; again a little later if that fails."""
         try:
             await self._reconcile(name)
-            if not (self._groups.holds_back(name) or self._creations.holds_back(name)):
-                self._queue.forget(name)  # else its Job may be refused again
+            if not self._groups.holds_back(name):  # else its Job may be refused again
+                self._queue.forget(name)
         except JobsError as error:
             _log.warning("%s: %s", name, error)
             self._queue.add_rate_limited(name, is_error=not explain_refusal(error.message).passes)
@@ -300,11 +297,9 @@ class Reconciler:
                 self.folds.start(name, step)
 
     async def _create(self, name: str, files: JobFiles) -> None:
-        """Create the Job, and record its uid, unless a limit holds it back."""
+        """Create the Job, and record its uid, unless the limit of its group holds it back."""
         if (placement := self._groups.held_back(files.request)) is not None:
             self._refusals[name] = placement
-            return
-        if not self._creations.admit(name):
             return
         try:
             uid = await self._create_or_end(name, files)
