@@ -79,7 +79,8 @@ class Execution:
             graceful=end is not None and end.exit_code in (Exit.SUCCEEDED, Exit.CELL),
             while_waiting=None if end is None else self._attempt.write_result,
         )
-        if not has_exited:
+        # Other kernels that are made with ipykernel hang at times, and lose nothing by it.
+        if not has_exited and self._process.is_ipykernel:
             self._attempt.notes.append(_KERNEL_KILLED)
 
 

@@ -115,11 +115,8 @@ def test_a_thread_that_waits_for_a_slow_disk_may_save_a_checkpoint(tmp_path: Pat
     assert (tmp_path / "checkpoint").exists()
 
 
-def test_a_kernel_s_threads_leave_without_waiting_for_each_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_kernel_s_threads_leave_without_waiting_for_each_other(tmp_path: Path) -> None:
     """Else it is killed, and loses what is written at the very end: a log that was held back."""
-    monkeypatch.setattr(shutdown, "_IDLE_TIMEOUT", 5.0)  # half of the time that ipykernel hangs
     source = (
         "import logging.handlers\n"
         "log = logging.handlers.MemoryHandler(100, target=logging.FileHandler('log'))\n"
@@ -143,11 +140,8 @@ def test_a_kernel_s_threads_leave_without_waiting_for_each_other(
     assert (tmp_path / "log").read_text() == "held back\n"
 
 
-def test_what_a_notebook_made_is_finalized_before_its_kernel_is_gone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_notebook_made_is_finalized_before_its_kernel_is_gone(tmp_path: Path) -> None:
     """Also what is held by itself only, or by a module: what it holds back is written then."""
-    monkeypatch.setattr(shutdown, "_IDLE_TIMEOUT", 5.0)  # half of the time that ipykernel hangs
     (tmp_path / "of_the_notebook.py").write_text(
         "class Late:\n"
         "    def __init__(self, name):\n"
