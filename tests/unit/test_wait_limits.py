@@ -52,7 +52,6 @@ def test_a_large_image_may_take_long() -> None:
         ("SignatureValidationFailed", 100, "ImageUnavailable"),
         ("CreateContainerConfigError", 50, "BackendError"),
         ("PostStartHookError", 50, "BackendError"),
-        ("CrashLoopBackOff", 50, "BackendError"),
         ("ErrorOfTomorrow", 50, "BackendError"),
     ],
 )
@@ -70,6 +69,22 @@ def test_what_its_node_says(waiting: str, seconds: int, reason: str, *, is_claim
     limit = limit_of(pod, LIMITS, is_claimed=is_claimed)
     assert limit is not None and limit.seconds == seconds
     assert limit.ending[0] == reason and "why it waits" in limit.ending[1]
+
+
+def test_a_sidecar_that_crashes_ends_no_job_whose_image_is_pulled() -> None:
+    crashing = {"reason": "CrashLoopBackOff", "message": "back-off restarting log-shipper"}
+    pod = observed_pod(
+        phase="Pending",
+        conditions=[{"type": "PodScheduled", "status": "True"}],
+        initContainerStatuses=[{"name": "log-shipper", "state": {"waiting": crashing}}],
+        containerStatuses=[
+            {"name": "notebook", "state": {"waiting": {"reason": "PodInitializing"}}}
+        ],
+    )
+    assert placement_of(pod).reason is None
+    assert limit_of(pod, LIMITS, is_claimed=True) is None
+    limit = limit_of(pod, LIMITS, is_claimed=False)
+    assert limit is not None and limit.seconds == LIMITS.agent
 
 
 def test_a_pod_with_a_scheduling_gate_shows_no_error() -> None:
