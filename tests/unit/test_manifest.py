@@ -104,6 +104,11 @@ def test_a_notebook_has_the_gateways_address_unless_it_is_set() -> None:
     origin = {**ORIGIN, "env": {name: "https://other"}}
     variables = notebook_of(job_manifest(REQUEST, origin, PODS))["env"]
     assert [v["value"] for v in variables if v["name"] == name] == ["https://other"]
+    source = {"configMapKeyRef": {"name": "gateway", "key": "url"}}
+    origin = {**ORIGIN, "env_sources": {name: source}}
+    assert {"name": name, "valueFrom": source} in notebook_of(job_manifest(REQUEST, origin, PODS))[
+        "env"
+    ]
 
 
 def test_the_agent_alone_is_told_what_to_trust() -> None:

@@ -253,9 +253,11 @@ def _notebook(request: Request, origin: Manifest, pods: JobPods) -> Manifest:
         resources["ephemeral-storage"] = storage
     resources["cpu"] = str(request.flavor_spec.get("cpu", request.demand["cpu"]))
     resources["memory"] = str(request.flavor_spec.get("memory", request.demand["memory"]))
-    # Without a token: a command in the notebook fails, and does not submit to the pod's own disk.
-    gateway = {"JUPYTER_TO_JOB_GATEWAY": pods.gateway_url}
-    variables = {**gateway, **origin["env"], **specs[0].get("env", {}), **specs[1].get("env", {})}
+    sources = origin.get("env_sources") or {}
+    variables = {**origin["env"], **specs[0].get("env", {}), **specs[1].get("env", {})}
+    if "JUPYTER_TO_JOB_GATEWAY" not in sources:
+        # Without a token: a command in the notebook fails, and submits nothing to the pod's disk.
+        variables.setdefault("JUPYTER_TO_JOB_GATEWAY", pods.gateway_url)
     variables["JUPYTER_TO_JOB_TERMINATION_LOG"] = "/dev/termination-log"
     mounts: list[Manifest] = [{"name": "exchange", "mountPath": EXCHANGE}]
     if "shm" in request.flavor_spec:
@@ -270,7 +272,7 @@ def _notebook(request: Request, origin: Manifest, pods: JobPods) -> Manifest:
             pods.files_timeout,
             waits_for_admission=mounts_claim(origin, request.mounts),
         ),
-        "env": _variables(variables, origin.get("env_sources") or {}),
+        "env": _variables(variables, sources),
         **({"envFrom": origin["env_from"]} if origin.get("env_from") else {}),
         "resources": {"requests": resources, "limits": dict(resources)},
         "securityContext": _RESTRICTED,
