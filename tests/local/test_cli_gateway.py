@@ -157,3 +157,10 @@ def test_a_key_stays_the_jobs_when_its_result_is_among_the_inputs(cli: Cli) -> N
     again = cli.json(*sweep, "[1, 2, 3]")
     assert [each["name"] for each in again[:2]] == [each["name"] for each in first]
     assert len(again) == 3 and len(cli.json("list")) == 4
+
+    key = ("submit", "a.ipynb", "--idempotency-key", "of-a-day")
+    (cli.workspace / "other.csv").write_text("1")
+    assert cli.run(*key, "-i", "data.csv").returncode == 0
+    for inputs in ((), ("-i", "other.csv")):
+        refused = cli.run(*key, *inputs)
+        assert refused.returncode == 2 and "belongs to another submission" in refused.stderr

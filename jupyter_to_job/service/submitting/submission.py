@@ -317,7 +317,7 @@ class SubmissionService:
             return None
         if is_deleted:
             raise Unavailable(f"{name} is just being deleted.", "Submit again in a moment.")
-        if request.digest not in digests:
+        if not digests.match(request):
             raise Conflict("This idempotency key belongs to another submission.", "Use a new one.")
         return request
 

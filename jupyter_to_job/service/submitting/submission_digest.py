@@ -9,6 +9,7 @@ from dataclasses import fields
 from typing import Any, NamedTuple
 
 from ...domain.job import Submission
+from ...exchange import Request
 
 _NOT_COMPARED = frozenset(
     [
@@ -20,40 +21,53 @@ _NOT_COMPARED = frozenset(
 
 
 class Digests(NamedTuple):
-    """The digest that a job's record gets now, and the one that an older version recorded."""
+    """The digest that a job's record gets now, and the one that an older version recorded.
+
+    `sent_files` are the names of the files that a client of a gateway sends, else None.
+    """
 
     current: str
     older: str
+    sent_files: frozenset[str] | None
+
+    def match(self, request: Request) -> bool:
+        """Tell whether the same submission made a request, maybe when there were fewer files."""
+        if request.digest != self.current or self.sent_files is None:
+            return request.digest == self.older
+        return self.sent_files.issuperset(
+            _absolute(request.workspace, file.path) for file in request.inputs
+        )
 
 
 def digests_of(submission: Submission, workspace: str, snapshot_sha256: str) -> Digests:
     """Return the digests that a repeated submission has in common with the first.
 
-    A gateway gets files instead of patterns. The next time the same pattern may match others, such
-    as the first result: their names do not count. In the older digest they do.
+    A gateway gets files instead of patterns. The next time the same pattern may match more of them,
+    such as the first result, so their names are no part of the digest. In the older one they are.
     """
     comparable = _comparable(submission, workspace)
-    sent: dict[str, Any] = {"inputs": []} if submission.input_digests else {}
-    return Digests(
-        _digest([{**comparable, **sent}, snapshot_sha256]), _digest([comparable, snapshot_sha256])
-    )
+    older = _digest([comparable, snapshot_sha256])
+    if not submission.input_digests:
+        return Digests(older, older, None)
+    current = _digest([{**comparable, "inputs": True}, snapshot_sha256])
+    return Digests(current, older, frozenset(comparable["inputs"]))
 
 
 def _comparable(submission: Submission, workspace: str) -> dict[str, Any]:
     """Return what equal submissions have in common: its paths are the same from any workspace."""
     names = (field.name for field in fields(submission) if field.name not in _NOT_COMPARED)
     output = submission.output
-
-    def absolute(path: str) -> str:
-        # Without the leading slash, as clients of a gateway send it.
-        normal = posixpath.normpath(posixpath.join(workspace, path)).lstrip("/")
-        return f"{normal}/" if path.endswith("/") else normal
-
     return {name: getattr(submission, name) for name in names} | {
-        "notebook": absolute(submission.notebook),
-        "inputs": [absolute(path) for path in submission.inputs],
-        "output": None if output is None else absolute(output),
+        "notebook": _absolute(workspace, submission.notebook),
+        "inputs": [_absolute(workspace, path) for path in submission.inputs],
+        "output": None if output is None else _absolute(workspace, output),
     }
+
+
+def _absolute(workspace: str, path: str) -> str:
+    """Return a path without its leading slash, as clients of a gateway send it."""
+    normal = posixpath.normpath(posixpath.join(workspace, path)).lstrip("/")
+    return f"{normal}/" if path.endswith("/") else normal
 
 
 def _digest(content: list[Any]) -> str:
