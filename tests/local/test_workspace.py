@@ -15,6 +15,8 @@ import pytest
 from nbformat import read
 from nbformat.sign import NotebookNotary
 
+from job_runner.protocol import layout
+
 from .. import notebooks
 from ..processes import until
 from .cli import Cli
@@ -229,6 +231,11 @@ def test_of_a_group_only_what_waits_for_delivery_is_tried(cli: Cli) -> None:
     held = until_delivery_is(cli, cli.submit("a.ipynb", *night, "--output", "out/"), "held")["name"]
     for dispatcher in cli.dispatchers():  # it tries again by itself
         dispatcher.kill()
+    record = cli.exchange / held / layout.HELD
+    content = record.read_text()
+    record.write_text(json.dumps({**json.loads(content), "failed": True}))  # it can never be
+    assert cli.run("deliver", *night).returncode == 0
+    record.write_text(content)
 
     tried = cli.run("deliver", *night)
     assert (tried.returncode, tried.stdout) == (1, "")

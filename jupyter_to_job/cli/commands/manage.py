@@ -49,7 +49,7 @@ def deliver_command(
     """Publish the result of each JOB that could not be published before, and print its path.
 
     JOB is a name or a pattern in quotes. Of patterns and groups those are taken that have ended,
-    and whose result is not delivered.
+    and whose result waits to be delivered.
     """
     service = session.connect()
     names = selection.select_names(service, jobs, group, _is_deliverable)
@@ -68,11 +68,8 @@ def deliver_command(
 
 
 def _is_deliverable(job: Job) -> bool:
-    """Tell whether a job has ended with a result that is not delivered."""
-    return job.state.final and job.delivery.state not in (
-        DeliveryState.DELIVERED,
-        DeliveryState.NONE,
-    )
+    """Tell whether a job has ended with a result that may still be delivered."""
+    return job.state.final and job.delivery.state in (DeliveryState.PENDING, DeliveryState.HELD)
 
 
 def _undelivered_reason(job: Job) -> str:
