@@ -28,7 +28,7 @@ def preload() -> None:
     from .notebook.lazy_imports import import_papermill
 
     import_papermill()
-    from jupyter_client.provisioning import KernelProvisionerFactory
+    from jupyter_client.provisioning.factory import KernelProvisionerFactory
     from nbformat.validator import get_validator
 
     from . import cli  # noqa: F401
