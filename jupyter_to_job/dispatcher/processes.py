@@ -23,7 +23,6 @@ from job_runner.protocol import documents, layout, liveness
 from job_runner.protocol.units import format_duration
 
 from ..backends.local.hosts import host_folder, last_line
-from ..domain.environment import settings_for_runs
 from ..exchange import FileExchange, Request
 from ..workspace.publishing import sign
 from . import tasks
@@ -89,17 +88,14 @@ class Processes:
     def start_runner(self, request: Request, variables: Mapping[str, str]) -> None:
         """Start the first attempt of a job in the submitter's interpreter and environment.
 
-        The catalog's `env` overrides that environment, and `variables` override both. A command in
-        the notebook has this dispatcher's settings and exchange. Raises OSError where another try
-        may succeed.
+        The catalog's `env` overrides that environment, and `variables` override both. Raises
+        OSError where another try may succeed.
         """
         arguments = ["run", self._directory(request.name), "--attempt", "1"]
         environment = request.environment
         specs = (request.flavor_spec, request.device_spec)
         catalog = {name: value for spec in specs for name, value in spec.get("env", {}).items()}
-        settings = settings_for_runs(os.environ)
-        settings["JUPYTER_TO_JOB_EXCHANGE"] = str(self._exchange.root)
-        environ = {**settings, **environment.variables, **catalog, **variables}
+        environ = {**environment.variables, **catalog, **variables}
         try:
             with self._log(request.name, "run") as (path, log):
                 runner = self._launcher.start(environment.interpreter, arguments, environ, log)

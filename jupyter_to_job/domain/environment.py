@@ -46,12 +46,6 @@ def variables_for_runs(environ: Mapping[str, str]) -> dict[str, str]:
     return _select(environ, FOR_RUNS, PREFIXES_FOR_RUNS)
 
 
-def settings_for_runs(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings with which a command in a notebook does as its dispatcher does."""
-    names = (name for name in environ if name.startswith("JUPYTER_TO_JOB_"))
-    return {name: environ[name] for name in names if name != ATTEMPT_VARIABLE}
-
-
 def variables_for_dispatchers(environ: Mapping[str, str]) -> dict[str, str]:
     """Return the variables of a dispatcher: whoever may look at one of its forks sees them."""
     return _select(environ, FOR_RUNS | _FOR_DISPATCHERS, _DISPATCHER_PREFIXES)

@@ -18,7 +18,7 @@ from jupyter_to_job.exchange.retention import Policy, enforce
 
 from .. import configured_kernels, notebooks
 from ..processes import kill, until
-from .cli import COMMAND, Cli
+from .cli import Cli
 
 SHOWS = "print([(type(v).__name__, v) for v in (epochs, rate, flag, none, text, nested)])"
 DEFAULTS = "epochs, rate, flag, none, text, nested = 1, 1.0, False, 0, '', {}"
@@ -376,19 +376,6 @@ def test_nothing_of_the_submitter_leaks(cli: Cli) -> None:
     assert "for-this-job" not in cli.run("show", name, "--json").stdout
     cli.release()
     cli.json("wait", name)
-
-
-def test_a_job_submits_another_where_it_is_itself(cli: Cli) -> None:
-    notebooks.write(cli.workspace / "inner.ipynb", "1")
-    notebooks.write(
-        cli.workspace / "outer.ipynb",
-        f"import subprocess\nsubprocess.run([{COMMAND!r}, 'submit', 'inner.ipynb'], check=True)",
-    )
-    outer = cli.json("submit", "outer.ipynb", "--wait")
-    assert outer["state"] == "succeeded"
-    listed = cli.json("list")
-    assert {job["notebook"] for job in listed} == {"outer.ipynb", "inner.ipynb"}
-    assert cli.run("wait", *(job["name"] for job in listed)).returncode == 0
 
 
 def test_the_owner_is_the_user_of_the_operating_system(cli: Cli) -> None:
