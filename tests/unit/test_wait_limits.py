@@ -71,20 +71,27 @@ def test_what_its_node_says(waiting: str, seconds: int, reason: str, *, is_claim
     assert limit.ending[0] == reason and "why it waits" in limit.ending[1]
 
 
-def test_a_sidecar_that_crashes_ends_no_job_whose_image_is_pulled() -> None:
+@pytest.mark.parametrize("is_claimed", [False, True])
+@pytest.mark.parametrize("have_begun", [False, True])
+def test_a_sidecar_that_crashes(*, have_begun: bool, is_claimed: bool) -> None:
+    """Behind one that never begins no container starts; beside one that did the job goes on."""
     crashing = {"reason": "CrashLoopBackOff", "message": "back-off restarting log-shipper"}
+    initialized = {"type": "Initialized", "status": "True" if have_begun else "False"}
     pod = observed_pod(
         phase="Pending",
-        conditions=[{"type": "PodScheduled", "status": "True"}],
+        conditions=[{"type": "PodScheduled", "status": "True"}, initialized],
         initContainerStatuses=[{"name": "log-shipper", "state": {"waiting": crashing}}],
         containerStatuses=[
             {"name": "notebook", "state": {"waiting": {"reason": "PodInitializing"}}}
         ],
     )
-    assert placement_of(pod).reason is None
-    assert limit_of(pod, LIMITS, is_claimed=True) is None
-    limit = limit_of(pod, LIMITS, is_claimed=False)
-    assert limit is not None and limit.seconds == LIMITS.agent
+    limit = limit_of(pod, LIMITS, is_claimed=is_claimed)
+    if have_begun:
+        assert placement_of(pod).reason is None
+        assert limit is None if is_claimed else limit and limit.seconds == LIMITS.agent
+    else:
+        assert placement_of(pod).message == crashing["message"]
+        assert limit is not None and limit.seconds == LIMITS.container
 
 
 def test_a_pod_with_a_scheduling_gate_shows_no_error() -> None:

@@ -66,14 +66,13 @@ def waiting_reason(pod: PodRecord) -> str | None:
     """Return the job's reason for what keeps a pod from starting, None if that is nothing odd.
 
     The record of a pod on a node has no `waiting` for a pull that goes on. So whatever it has is an
-    error, also one that is not known here. But a container that starts again is a sidecar, because
-    the pod restarts no other one: the job may go on beside it.
+    error, also one that is not known here.
     """
     if not pod.scheduled:
         return "Unschedulable" if pod.waiting == "Unschedulable" else None
     if pod.waiting in _IMAGE_ERRORS:
         return "ImageUnavailable"
-    return "BackendError" if pod.waiting not in ("", "CrashLoopBackOff") else None
+    return "BackendError" if pod.waiting else None
 
 
 def placement_of(pod: PodRecord) -> Placement:

@@ -154,7 +154,10 @@ def pod_record(document: Manifest) -> PodRecord:
         for c in [*status.get("initContainerStatuses", []), *status.get("containerStatuses", [])]
     }
     waits = [s["waiting"] for s in states.values() if s.get("waiting")]
-    waiting: Manifest = next((w for w in waits if w.get("reason") not in _NORMAL), {})
+    # A pod restarts sidecars only. Once all have begun, the job goes on beside one that crashes.
+    has_begun = conditions.get("Initialized", {}).get("status") == "True"
+    normal = {*_NORMAL, "CrashLoopBackOff"} if has_begun else _NORMAL
+    waiting: Manifest = next((w for w in waits if w.get("reason") not in normal), {})
     if scheduled.get("status") == "False":
         waiting = scheduled
     main = states.get(NOTEBOOK) or states.get(COURIER, {})
