@@ -177,6 +177,14 @@ describe('Fold', () => {
     ]);
   });
 
+  it('shows it where the records of that cell were left out', () => {
+    const fold = run();
+    fold.apply({ k: 'cell_end', i: 1, ok: true, execution_count: 1 });
+    fold.skip(5 << 20);
+    fold.apply({ k: 'end', state: 'failed', cell: 3, banner: [] });
+    expect(fold.cells[3]!.state).toBe('failed');
+  });
+
   it('inserts the banner where it belongs, once', () => {
     const fold = run(out('a'));
     const banner = [

@@ -195,8 +195,8 @@ export class Fold {
     }
     this.endState = state;
     const last = typeof index === 'number' ? this._cellAt(index) : this.current;
-    // All cells may have run, and the end names the one with an error.
-    if (last !== null && last.state !== 'idle') {
+    // All cells may have run, and the end names the one with an error, whose records were skipped.
+    if (last !== null) {
       last.state = 'failed';
     }
     this.current = null;

@@ -156,7 +156,7 @@ export function reasonText(
     OutOfMemory: trans.__('it needed more memory than its flavor has'),
     GpuOutOfMemory: trans.__('it needed more GPU memory than there is'),
     DeadlineExceeded: trans.__('its time limit was reached'),
-    ExitedEarly: trans.__('a cell ended the run early'),
+    ExitedEarly: trans.__('a cell ended the run'),
     InputRequested: trans.__('a cell asked for input, and nobody is there'),
     DiskFull: trans.__('the disk is full'),
     BadNotebook: trans.__('the notebook cannot be run'),
