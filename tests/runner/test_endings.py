@@ -209,6 +209,22 @@ def test_a_kernel_that_does_not_exit_is_killed_and_that_is_told(job: Make) -> No
     )
 
 
+def test_nothing_is_told_of_another_kernel_that_does_not_exit(job: Make, tmp_path: Path) -> None:
+    """One that is built with ipykernel hangs at times, and loses nothing."""
+    folder = tmp_path / "data" / "kernels" / "built"
+    folder.mkdir(parents=True)
+    program = tmp_path / "built.py"
+    program.write_text("from ipykernel.kernelapp import launch_new_instance as main; main()")
+    argv = [sys.executable, str(program), "-f", "{connection_file}"]
+    spec = {"argv": argv, "display_name": "Built", "language": "python"}
+    (folder / "kernel.json").write_text(json.dumps(spec))
+    waits = job(
+        notebook("import atexit, time; _ = atexit.register(time.sleep, 600)", kernel="built")
+    )
+    assert waits.run(JUPYTER_PATH=str(tmp_path / "data")) == 0
+    assert (waits.outcome().state, waits.outcome().message) == ("succeeded", None)
+
+
 def test_what_is_nested_without_end_is_told_not_kept(ends: dict[str, tuple[Job, int]]) -> None:
     job, _ = ends["shows what is nested without end"]
     assert "more than 200 levels" in stream(job.result().cells[1])
