@@ -241,12 +241,12 @@ class Engine:
     def _end_of(self, reply: Record, place: CellPlace, count: int | None) -> End | None:
         """Return how the run ends by the kernel's reply; None if it goes on, or all cells ran."""
         payload = reply.get("payload")
-        if (
-            not place.is_last
-            and isinstance(payload, list)
-            and any(isinstance(p, dict) and p.get("source") == "ask_exit" for p in payload)
-        ):
-            return endings.exited_early(CellFailure("SystemExit", "", place, count))
+        for part in payload if isinstance(payload, list) else ():
+            if not isinstance(part, dict) or part.get("source") != "ask_exit":
+                continue
+            # Who writes `exit(1)` means a failure; to IPython it means that the kernel stays.
+            if not place.is_last or part.get("keepkernel"):
+                return endings.exited_early(CellFailure("SystemExit", "", place, count))
         if reply.get("status") == "ok":
             return None
         name, value = str(reply.get("ename", "an error")), str(reply.get("evalue", ""))

@@ -11,6 +11,8 @@ from .lazy_imports import import_papermill
 
 BannerCell = tuple[int, dict[str, Any]]
 """A position among the notebook's cells, and the cell to insert there."""
+_ERRORS = ("OutOfMemory", "GpuOutOfMemory", "InputRequested")
+"""Reasons of exceptions, beside CellError."""
 _CALM_STYLE = 'style="font-size:1.5em;"'
 _MARKDOWN = frozenset("\\`*_[]$~")
 
@@ -33,7 +35,9 @@ def error_banner(end: End) -> list[BannerCell]:
     # Somebody stopped it, most often its own user: that is no error in red.
     style = _CALM_STYLE if end.reason == "Terminated" else ERROR_STYLE
     text = f"<span {style}>{_escape(f'{end.reason}: {end.message}')}</span>"
-    anchor = f'<span id="papermill-error-cell" {style}>The run stopped here:</span>'
+    # After an error that `%run` only shows the later cells ran.
+    verb = "failed" if end.reason in _ERRORS else "stopped"
+    anchor = f'<span id="papermill-error-cell" {style}>The run {verb} here:</span>'
     if end.reason == "CellError":
         anchor = ERROR_ANCHOR_MSG
         if end.execution_count is not None:

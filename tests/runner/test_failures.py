@@ -50,6 +50,11 @@ CASES = {
         "ExitedEarly",
         1,
     ),
+    "quits last with an error": (
+        notebook("print('kept')", "exit(1)", text("end")),
+        "ExitedEarly",
+        1,
+    ),
     "asks": (notebook("print('kept')", "input('name?')"), "InputRequested", 1),
     "asks for a secret": (
         notebook("print('kept')", "import getpass; getpass.getpass()"),
@@ -145,6 +150,7 @@ SAID = {
     "exits with a text": "with sys.exit('no data today'): later cells did not run",
     "quits in a function": "Cell 2 (In [2]) ended the run early with exit() or quit(): later cells",
     "exits last": "Cell 2 (In [2]) ended the run with sys.exit(1).",
+    "quits last with an error": "Cell 2 (In [2]) ended the run with exit() or quit().",
     "asks": "Cell 2 (In [2]) asked for keyboard input, and a job has nobody to ask. "
     "Use a parameter.",
     "gpu": "Cell 2 (In [2]) ran out of GPU memory (OutOfMemoryError: CUDA out of memory. Tried "
@@ -327,6 +333,8 @@ def test_an_error_that_ipython_only_shows(
     assert str(outcome.message).startswith(message)
     assert outcome.cells == {"done": 3, "total": 3}
     assert len(banner(result)) == 2 and result.cells[3].source == "%run s.py"
+    # papermill's own words are those of CellError.
+    assert reason == "CellError" or "The run failed here:" in result.cells[2].source
     assert stream(result.cells[4]) == "next\n"
     statuses = [result.cells[n].metadata.papermill.status for n in (1, 3, 4, 5)]
     assert statuses == ["completed", "failed", "completed", "completed"]
