@@ -49,7 +49,11 @@ def peaks_of(kinds: Mapping[str, tuple[bytes, ...]]) -> Iterator[dict[str, int]]
     peaks: dict[str, int] = {}
     asked = {kind: [part.decode() for part in parts] for kind, parts in kinds.items()}
     with subprocess.Popen(
-        [sys.executable, "-m", __name__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-m", __name__],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,  # Linux shares the processors among sessions
     ) as looking:
         assert looking.stdin is not None
         assert looking.stdout is not None
