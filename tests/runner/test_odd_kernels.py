@@ -18,7 +18,7 @@ from job_runner.kernel.kernelspec import resolve_kernel_spec
 from job_runner.kernel.ports import reserve_ports
 from job_runner.kernel.process import KernelProcess
 
-from .jobs import BOUND, CAPTURING, RUNNER, Job, notebook, stream
+from .jobs import BOUND, CAPTURING, RUNNER, Job, code, notebook, stream
 
 SEND = """\
 kernel = get_ipython().kernel
@@ -64,7 +64,10 @@ def test_messages_against_the_rules_are_told_of(job: Callable[..., Job]) -> None
 def test_odd_answers_are_made_valid(job: Callable[..., Job]) -> None:
     odd = job(
         notebook(
-            f"{SEND}send('error', {{'ename': 'A', 'evalue': 5, 'traceback': 'a line'}})",
+            code(  # an error that counts would fail the run
+                f"{SEND}send('error', {{'ename': 'A', 'evalue': 5, 'traceback': 'a line'}})",
+                "raises-exception",
+            ),
             f"{SEND}send('execute_result', {{'data': {{}}, 'execution_count': '3'}})",
         )
     )
