@@ -152,7 +152,8 @@ def _walk(root: Path, leave: Callable[[OSError], None]) -> Iterator[Path]:
         for name in folders:
             _open_up(Path(base, name))
         folders[:] = [name for name in folders if name not in IGNORED_FOLDERS]
-        links = [name for name in folders if Path(base, name).is_symlink()]
+        # Of a mount whose program is gone the path's own method raises an error.
+        links = [name for name in folders if os.path.islink(Path(base, name))]  # noqa: PTH114
         yield from (Path(base, name) for name in (*names, *links))
 
 
