@@ -295,10 +295,10 @@ BEHAVIOURS = [
         (1, 3, 2),
     ),
     Behaviour(
-        "an error that an Output widget captures or `clear_output` removes does not count",
+        "an error that `clear_output` removes does not count",
         "excused_errors",
         _ending,
-        (0, 0, ["completed"] * 4),
+        (0, 0, ["completed"] * 3),
     ),
     Behaviour(
         "`\\r` and `\\b` are kept in streams as they came",
@@ -357,14 +357,6 @@ BEHAVIOURS = [
         lambda ran: (_statuses(ran), _of_run("exception")(ran)),
         (["completed"] * 5, [None]),
         ours=(["completed", "completed", "failed", "completed", "completed"], [True]),
-    ),
-    Behaviour(
-        "what an Output widget has captured can be read in later cells, as `out.outputs`",
-        "read_output",
-        _printed(1),
-        "1\n",
-        ours="0\n",
-        engine="0\n",
     ),
     Behaviour(
         "the banner has the same words for every failure",

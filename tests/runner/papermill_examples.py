@@ -207,16 +207,9 @@ EXAMPLES = {
     ),
     "excused_errors": Example(
         text(
-            "from ipywidgets import Output\nwith Output():\n    with Output(): pass\n    1 / 0",
             f"{_FAILS}clear_output()",
             f"{_FAILS}clear_output(wait=True)\nprint('next')",
             "get_ipython().run_cell('raise SystemExit(0)')",
-        )
-    ),
-    "read_output": Example(
-        text(
-            "from ipywidgets import Output\nout = Output()\nwith out: print('inside')",
-            "print(len(out.outputs))",
         )
     ),
     "dead": Example(text("print('kept')", "import os; os.kill(os.getpid(), 9)", "print('no')")),
@@ -258,7 +251,6 @@ WITH_ENGINE = frozenset(
         "run_file",
         "shown_errors",
         "excused_errors",
-        "read_output",
         "dead",
         "outputs",
     ]
