@@ -349,6 +349,14 @@ def test_a_cell_that_may_raise_may_show_an_error(job: Callable[..., Job]) -> Non
     assert banner(expected.result()) == []
 
 
+def test_an_error_that_an_output_widget_captures_does_not_count(job: Callable[..., Job]) -> None:
+    """Nor where a widget inside of it has begun and ended."""
+    nested = "from ipywidgets import Output\nwith Output():\n    with Output(): pass\n    1 / 0"
+    captured = job(notebook(nested))
+    assert captured.run() == 0
+    assert banner(captured.result()) == []
+
+
 def test_the_kernel_dies_after_a_cell_that_shows_an_error(job: Callable[..., Job]) -> None:
     dead = job(notebook("%%capture\n1 / 0", "import os; os._exit(3)", "1"))
     assert dead.run() == 4
