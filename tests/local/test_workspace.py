@@ -229,8 +229,8 @@ def test_of_a_group_only_what_waits_for_delivery_is_tried(cli: Cli) -> None:
     out.mkdir()
     notebooks.write(cli.workspace / "a.ipynb", "import os", "os.rmdir('out'); os.mknod('out')")
     held = until_delivery_is(cli, cli.submit("a.ipynb", *night, "--output", "out/"), "held")["name"]
-    for dispatcher in cli.dispatchers():  # it tries again by itself
-        dispatcher.kill()
+    for dispatcher in cli.dispatchers():  # it tries again by itself; and a killed one is replaced
+        dispatcher.suspend()
     record = cli.exchange / held / layout.HELD
     content = record.read_text()
     record.write_text(json.dumps({**json.loads(content), "failed": True}))  # it can never be
