@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import os
 from collections.abc import Awaitable, Callable, Collection
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -20,6 +21,7 @@ from .metrics import Metrics
 
 OK = "ok"
 STARTING = "starting"
+FULL = "is full"
 PROBE_FILE = ".writable"
 TIMEOUT = 1.0
 """Seconds that a check may take: the kubelet waits for so long, too."""
@@ -39,9 +41,12 @@ class Readiness:
         self._checks[name] = check
 
     async def answer(self) -> tuple[int, dict[str, object]]:
-        """Return a status of HTTP, 200 or 503, and a document with the word of each check."""
+        """Return a status of HTTP, 200 or 503, and a document with the word of each check.
+
+        A full exchange is served: users may read, cancel, and make room by deleting jobs.
+        """
         words = await asyncio.gather(*(check() for check in self._checks.values()))
-        is_ready = all(word == OK for word in words)
+        is_ready = all(word in (OK, FULL) for word in words)
         checks = dict(zip(self._checks, words, strict=True))
         for name, word in checks.items():
             self._metrics.ready.labels(name).set(word == OK)
@@ -81,6 +86,8 @@ class ExchangeCheck:
         try:
             self._file.write_bytes(encode({"pid": os.getpid()}))
         except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                return FULL
             return f"cannot be written to: {os.strerror(error.errno or 0)}"
         return OK
 

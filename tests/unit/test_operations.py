@@ -22,6 +22,7 @@ from jupyter_to_job.controller.cluster_events import ClusterEvents, event_manife
 from jupyter_to_job.controller.metrics import Metrics
 from jupyter_to_job.controller.operations import operations_server
 from jupyter_to_job.controller.readiness import (
+    PROBE_FILE,
     ExchangeCheck,
     Readiness,
     passed,
@@ -83,6 +84,17 @@ def test_an_exchange_that_cannot_be_written_to(tmp_path: Path) -> None:
         return await ExchangeCheck(tmp_path / "gone")()
 
     assert asyncio.run(look()) == "cannot be written to: No such file or directory"
+
+
+def test_a_full_exchange_is_served(tmp_path: Path) -> None:
+    (tmp_path / PROBE_FILE).symlink_to("/dev/full")
+    metrics = Metrics()
+    readiness = Readiness(metrics, "exchange")
+    readiness.set("exchange", ExchangeCheck(tmp_path))
+    answer = asyncio.run(ask("/readyz", metrics, readiness))
+    assert answer.code == 200
+    assert json.loads(answer.body) == {"status": "ok", "checks": {"exchange": "is full"}}
+    assert metrics.registry.get_sample_value("jupyter_to_job_ready", {"check": "exchange"}) == 0
 
 
 def test_a_volume_that_hangs_hangs_no_probe(
