@@ -81,6 +81,8 @@ class ControlPlane:
             "--listen-peer-urls=http://127.0.0.1:2380",
             "--initial-advertise-peer-urls=http://127.0.0.1:2380",
             "--initial-cluster=box=http://127.0.0.1:2380",
+            # Tests beside this fill the disk's queue, and nobody needs the data after a power cut.
+            "--unsafe-no-fsync",
         ]
 
     def _api_server(self) -> list[str]:
