@@ -182,9 +182,9 @@ class PretendApiServer:
         self.documents[self.health] = {"status": "ok", "version": "0.1.0"}
         self.set_free(10 * GIB)
 
-    def set_free(self, available: int) -> None:
-        """Set how many bytes of the exchange are free."""
-        volume = {"pvcRef": {"name": "exchange"}, "capacityBytes": 20 * GIB}
+    def set_free(self, available: int, **inodes: int) -> None:
+        """Set how many bytes of the exchange are free, and what the kubelet says of its inodes."""
+        volume = {"pvcRef": {"name": "exchange"}, "capacityBytes": 20 * GIB, **inodes}
         found = {"podRef": {"uid": "c"}, "volume": [{**volume, "availableBytes": available}]}
         self.documents[STATS] = {"pods": [found]}
 

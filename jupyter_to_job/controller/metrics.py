@@ -90,7 +90,9 @@ class Metrics:
         self.exchange_used = self._gauge(
             "exchange_used_bytes", "Bytes of jobs and sent files on the exchange's disk."
         )
-        self.exchange_free = self._gauge("exchange_free_bytes", "Free bytes of that disk.")
+        self.exchange_free = self._gauge(
+            "exchange_free_bytes", "Free bytes of that disk; fewer where its inodes run out first."
+        )
         self.exchange_size = self._gauge("exchange_size_bytes", "Bytes of that disk in all.")
         self.exchange_reserve = self._gauge(
             "exchange_reserve_bytes", "Free bytes below which nothing is submitted."

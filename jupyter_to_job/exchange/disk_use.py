@@ -52,6 +52,18 @@ def remove_folder(folder: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def available_bytes(free: int, size: int, free_inodes: int, inodes: int) -> int:
+    """Return the free bytes of a disk, or as large a share of it as of its inodes if that is less.
+
+    Each file and folder takes an inode, of which many file systems have a fixed number. Where none
+    is free nothing can be made, however many bytes are.
+    """
+    # Some file systems have no such number; CephFS has one that says nothing, and -1 as free.
+    if not inodes or not 0 <= free_inodes <= inodes:
+        return free
+    return min(free, size * free_inodes // inodes)
+
+
 def _entries(folder: Path) -> Iterator[os.stat_result]:
     """Yield the status of a folder, those below, and each file, once for each of its names."""
     for base, files, _ in _walk(folder):

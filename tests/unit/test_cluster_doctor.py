@@ -78,6 +78,16 @@ def test_a_sound_installation(server: PretendApiServer) -> None:
     assert server.created == {}
 
 
+@pytest.mark.parametrize("numbers", [(0, 0), (4711, 2**64 - 1), (1000, 900)])
+def test_enough_inodes(server: PretendApiServer, numbers: tuple[int, int]) -> None:
+    """Some file systems have no number of them, and CephFS has -1 as free."""
+    inodes, free = numbers
+    server.set_free(10 * GIB, inodes=inodes, inodesFree=free)
+    found, code = doctor()
+    assert (faults(found), code) == ({}, 0)
+    assert "10 GiB of 20 GiB are free" in [f["message"] for f in found]
+
+
 def no_role(server: PretendApiServer) -> None:
     server.refuses = lambda a: (a["namespace"], a["resource"]) == ("team", "jobs")
 
@@ -243,6 +253,14 @@ CASES: dict[str, tuple[Callable[[PretendApiServer], object], str, str]] = {
     "no claim": (no_claim, "exchange", "The exchange is on no volume claim"),
     "no room": (lambda server: server.set_free(GIB // 2), "exchange", "Only 512 MiB of 20 GiB"),
     "little room": (lambda server: server.set_free(GIB + 1), "exchange", "Only 1 GiB of 20 GiB"),
+    "hardly an inode": (
+        lambda server: server.set_free(10 * GIB, inodes=1000, inodesFree=40), "exchange",
+        "Only 10 GiB of 20 GiB and 40 of 1000 inodes are free: no job can be submitted.",
+    ),
+    "few inodes": (
+        lambda server: server.set_free(10 * GIB, inodes=1000, inodesFree=60), "exchange",
+        "Only 10 GiB of 20 GiB and 60 of 1000 inodes are free.",
+    ),
     "a pod that waits": (
         not_ready, "controller", "controller-1 is not ready: ImagePullBackOff: no such image.",
     ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import shutil
 import threading
 from collections.abc import Callable, Iterator
@@ -34,10 +35,17 @@ def exchange(tmp_path: Path) -> FileExchange:
 
 @pytest.fixture(autouse=True)
 def disk(exchange: FileExchange, monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
-    """The disk of the exchange; a test changes what is free of it."""
-    found = {"free": 10 * GIB}
+    """The disk of the exchange; a test changes what is free of it: bytes, and of 1000 inodes."""
+    found = {"free": 10 * GIB, "inodes": 1000}
     usage = shutil.disk_usage(exchange.root)._replace(total=20 * GIB)
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(**found))
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=found["free"]))
+    fields = list(os.statvfs(exchange.root))
+
+    def statvfs(_: object) -> os.statvfs_result:
+        fields[5:8] = [1000, found["inodes"], found["inodes"]]
+        return os.statvfs_result(fields)
+
+    monkeypatch.setattr(os, "statvfs", statvfs)
     return found
 
 
@@ -108,3 +116,13 @@ def test_free_space_is_told_while_the_next_round_is_far_away(
         until(lambda: scraped("free") == 10 * GIB, "it has looked at the disk")
         disk["free"] = GIB // 2
         until(lambda: scraped("free") == GIB // 2, "it has looked again")
+
+
+def test_a_disk_that_runs_out_of_inodes_is_full(
+    exchange: FileExchange, disk: dict[str, int]
+) -> None:
+    """The alerts go by what is free, and submissions are refused by the same number."""
+    disk["inodes"] = 25
+    with keeping(exchange) as scraped:
+        until(lambda: scraped("free") == GIB // 2, "it has looked at the disk")
+        assert scraped("free") < scraped("reserve")

@@ -21,7 +21,7 @@ from job_runner.protocol.units import format_bytes
 from ...domain.errors import JobsError, StorageFull, TooLarge, Unavailable
 from ...domain.quantities import parse_quantity
 from ...exchange import FileExchange, Request
-from ...exchange.disk_use import Inode, bytes_on_disk, freed_with
+from ...exchange.disk_use import Inode, available_bytes, bytes_on_disk, freed_with
 from ...wiring import Settings
 
 BLOBS_FOLDER = ".blobs"
@@ -88,6 +88,11 @@ class Budgets:
         if caps.owner is not None:
             exchange.on_removal = self.release
 
+    def free(self) -> int:
+        """Return how many bytes of the disk are free, fewer where its inodes run out first."""
+        disk, status = shutil.disk_usage(self._exchange.root), os.statvfs(self._exchange.root)
+        return available_bytes(disk.free, disk.total, status.f_favail, status.f_files)
+
     def admit_job(self, owner: str, size: int, added: int) -> None:
         """Count a job with inputs of `size` bytes, of which `added` are new on the disk.
 
@@ -101,7 +106,7 @@ class Budgets:
     def require_room(self, owner: str, size: int) -> None:
         """Raise TooLarge or StorageFull unless an owner may add `size` bytes for a job."""
         self._require_allowed(size)
-        if self._free() - size < self.caps.reserve:
+        if self.free() - size < self.caps.reserve:
             raise StorageFull(
                 "The controller's disk is almost full, and takes no new jobs; those that run can "
                 "end.",
@@ -111,7 +116,7 @@ class Budgets:
 
     def require_room_for_artifacts(self) -> None:
         """Raise StorageFull while half of the reserve is used."""
-        if self._free() < self.caps.reserve // 2:
+        if self.free() < self.caps.reserve // 2:
             raise StorageFull(
                 "The controller's disk is almost full, and takes no more artifacts.",
                 "Run the job again when there is space.",
@@ -119,7 +124,7 @@ class Budgets:
 
     def require_room_for_journals(self) -> None:
         """Raise Unavailable while most of the reserve is used: journals wait for space."""
-        if self._free() < self.caps.reserve // 4:
+        if self.free() < self.caps.reserve // 4:
             raise Unavailable("The controller's disk is full.", "It is tried again.")
 
     def incoming(self, owner: str) -> int:
@@ -206,18 +211,6 @@ class Budgets:
                 "Delete jobs that you do not need any more. Files that were sent for them count "
                 "for an hour longer.",
             )
-
-    def _free(self) -> int:
-        """Return the free bytes, or as large a share of the disk as of its inodes if that is less.
-
-        Each file and folder takes an inode, of which many file systems have a fixed number. Where
-        none is free nothing can be made, however many bytes are.
-        """
-        disk, status = shutil.disk_usage(self._exchange.root), os.statvfs(self._exchange.root)
-        # Some file systems have no such number; CephFS has one that says nothing, and -1 as free.
-        if not status.f_files or not 0 <= status.f_favail <= status.f_files:
-            return disk.free
-        return min(disk.free, disk.total * status.f_favail // status.f_files)
 
 
 def blob_folder(exchange: Path, owner: str) -> Path:

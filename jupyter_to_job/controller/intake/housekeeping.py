@@ -72,11 +72,11 @@ class Housekeeping:
 
     def _measure_disk(self) -> None:
         try:
-            disk = shutil.disk_usage(self._exchange.root)
+            free, size = self._budgets.free(), shutil.disk_usage(self._exchange.root).total
         except OSError:
             _log.exception("the disk's free space is not known")
             return
         # The reserve is told with the first figure: compared with none the disk would be full.
-        self._metrics.exchange_free.set(disk.free)
+        self._metrics.exchange_free.set(free)
         self._metrics.exchange_reserve.set(self._budgets.caps.reserve)
-        self._metrics.exchange_size.set(disk.total)
+        self._metrics.exchange_size.set(size)

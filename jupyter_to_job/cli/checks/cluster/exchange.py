@@ -9,6 +9,7 @@ from job_runner.protocol.units import format_bytes
 
 from ....domain.errors import JobsError, NotFound
 from ....domain.quantities import parse_quantity
+from ....exchange.disk_use import available_bytes
 from ..result import CheckResult, ok, problem, warning
 from .api import ClusterApi, Manifest
 from .installation import Installation
@@ -93,12 +94,17 @@ def _space(api: ClusterApi, installation: Installation, claim: str) -> CheckResu
     if volume is None:
         return ok("How much of it is free is not told: not by this driver, or not yet")
     free, size = int(volume["availableBytes"]), int(volume["capacityBytes"])
-    reserve = parse_quantity(installation.setting("disk_reserve"))
-    message = f"{format_bytes(free)} of {format_bytes(size)} are free"
+    free_inodes, inodes = int(volume.get("inodesFree", 0)), int(volume.get("inodes", 0))
+    amounts = f"{format_bytes(free)} of {format_bytes(size)}"
     remedy = "Enlarge the claim, or shorten JUPYTER_TO_JOB_RETENTION."
-    if free < reserve:
+    available = available_bytes(free, size, free_inodes, inodes)
+    if available < free:
+        amounts += f" and {free_inodes} of {inodes} inodes"
+        remedy = "Enlarge the claim, or have old jobs deleted: each keeps most of its inodes."
+    message = f"{amounts} are free"
+    if available < parse_quantity(installation.setting("disk_reserve")):
         return problem(f"Only {message}: no job can be submitted.", remedy)
-    return warning(f"Only {message}.", remedy) if free < _FULL * size else ok(message)
+    return warning(f"Only {message}.", remedy) if available < _FULL * size else ok(message)
 
 
 def _volume_stats(api: ClusterApi, installation: Installation, claim: str) -> dict[str, Any] | None:
