@@ -78,6 +78,21 @@ def test_where_it_runs_and_what_notebooks_mount_is_not_its_business(name: str) -
     assert template_with(EXAMPLES / name)["spec"] == plain["spec"]
 
 
+def test_it_has_the_resources_of_a_patched_agent(tmp_path: Path) -> None:
+    """Rules of a namespace that want others of the agent want them of the courier, too."""
+    (container,) = template_with(EXAMPLES / "agent-resources.yaml")["spec"]["containers"]
+    resources = {"cpu": "100m", "memory": "256Mi", "ephemeral-storage": "100Mi"}
+    assert container["resources"] == {"requests": resources, "limits": {**resources, "cpu": "500m"}}
+    path = tmp_path / "patch.yaml"
+    agent = {"name": "agent", "resources": {"limits": {"cpu": "200m"}}}
+    path.write_text(yaml.safe_dump({"spec": {"initContainers": [agent]}}))
+    (container,) = template_with(path)["spec"]["containers"]
+    assert container["resources"] == {
+        "requests": {"cpu": "20m", "memory": "64Mi"},  # as the agent has them
+        "limits": {"cpu": "200m", "memory": "256Mi"},
+    }
+
+
 def test_nothing_is_mounted_in_the_place_of_the_result() -> None:
     template = courier({})["spec"]["template"]
     mounts = [{"name": "a", "mountPath": HOME}, {"name": "b", "mountPath": f"{HOME}/course"}]

@@ -43,14 +43,32 @@ CASES = {
         f"{EVENT}failed quota: disk: must specify requests.ephemeral-storage for: notebook",
         "quota", False,
         "The namespace's quota 'disk' wants every container to say its "
-        "requests.ephemeral-storage. "
-        "The administrator sets that in the catalog, or by a LimitRange.",
+        "requests.ephemeral-storage (not said by notebook). "
+        "The administrator sets that of the notebook in the catalog, that of the agent in the pod "
+        "patch, or both by a LimitRange.",
+    ),
+    "a quota wants to know more of several containers": (
+        f"{EVENT}failed quota: disk: must specify limits.ephemeral-storage for: agent,notebook; "
+        "requests.ephemeral-storage for: agent",
+        "quota", False,
+        "The namespace's quota 'disk' wants every container to say its "
+        "limits.ephemeral-storage (not said by agent, notebook); "
+        "requests.ephemeral-storage (not said by agent). "
+        "The administrator sets that of the notebook in the catalog, that of the agent in the pod "
+        "patch, or both by a LimitRange.",
+    ),
+    "a quota of a Kubernetes that names no container": (
+        f"{EVENT}failed quota: disk: must specify limits.cpu,limits.memory", "quota", False,
+        "The namespace's quota 'disk' wants every container to say its limits.cpu,limits.memory. "
+        "The administrator sets that of the notebook in the catalog, that of the agent in the pod "
+        "patch, or both by a LimitRange.",
     ),
     "a limit range": (
         f"{EVENT}maximum memory usage per Container is 256Mi, but limit is 512Mi",
         "limit_range", False,
         "A limit range of the namespace refuses it: maximum memory usage per Container is 256Mi, "
-        "but limit is 512Mi. Choose another flavor or device, or ask your administrator.",
+        "but limit is 512Mi. Choose another flavor or device. If each is refused, it is the "
+        "agent's container: the administrator sets its resources in the pod patch.",
     ),
     "Pod Security": (
         f'{EVENT}violates PodSecurity "restricted:latest": runAsNonRoot != true (pod must not)',

@@ -6,7 +6,9 @@ import base64
 from typing import Any
 
 import pytest
+import yaml
 
+from jupyter_to_job.backends.kubernetes.manifest import JobPods, sample_template
 from jupyter_to_job.cli.checks.cluster import gateway
 from jupyter_to_job.cli.checks.cluster.api import ClusterApi
 from jupyter_to_job.cli.checks.cluster.installation import Installation
@@ -14,7 +16,7 @@ from jupyter_to_job.cli.checks.cluster.trial_pod import TOKEN_FOLDER, trial_pod
 from jupyter_to_job.controller.callers.tenants import OwnerRule, Tenants
 from jupyter_to_job.domain.errors import Refused
 
-from ..pretend_api_server import NAMESPACE, OF_CONTROLLER, PretendApiServer, shipped
+from ..pretend_api_server import K8S, NAMESPACE, OF_CONTROLLER, PretendApiServer, shipped
 from .test_cluster_doctor import Found, doctor
 
 SECRET = f"{OF_CONTROLLER}/secrets/gateway-tls"
@@ -73,6 +75,22 @@ def test_it_trusts_whom_agents_trust(server: PretendApiServer) -> None:
     assert annotations["hub.jupyter.org/username"] == "doctor"
     (finding,) = found_of_gateway()
     assert finding["level"] == "ok"
+
+
+def test_it_is_refused_where_agents_are(server: PretendApiServer) -> None:
+    """A limit range may refuse their few requests, or the ratio of limits to them."""
+    folder = "/etc/jupyter-to-job"
+    server.set_variable("JUPYTER_TO_JOB_POD_PATCH", f"{folder}/pod-patch.yaml")
+    data = server.documents[f"{OF_CONTROLLER}/configmaps/flavors"]["data"]
+    (container,) = the_pod(server)["spec"]["containers"]
+    (agent,) = sample_template(JobPods("agent", "http://gateway"))["spec"]["initContainers"]
+    assert container["resources"] == agent["resources"]
+    data["pod-patch.yaml"] = (K8S / "pod-patches" / "agent-resources.yaml").read_text()
+    patch = yaml.safe_load(data["pod-patch.yaml"])
+    pods = JobPods("agent", "http://gateway", patch=patch)
+    (container,) = the_pod(server)["spec"]["containers"]
+    (patched,) = sample_template(pods)["spec"]["initContainers"]
+    assert container["resources"] == patched["resources"] != agent["resources"]
 
 
 def test_a_distrusted_gateway_is_a_problem(server: PretendApiServer) -> None:

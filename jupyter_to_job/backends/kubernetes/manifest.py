@@ -18,6 +18,7 @@ from .mounts import EXCHANGE, SHARED_MEMORY, job_volumes, mounts_claim, node_of
 from .nodes import REQUIRED, selector_of
 from .pod_patch import patched
 from .records import AGENT, JOB_LABEL, NONCE, NOTEBOOK, PREFIX, QUEUE_LABEL, REQUEST_ID, Manifest
+from .sidecars import AGENT_RESOURCES
 from .start_command import start_command
 
 AUDIENCE = "jupyter-to-job"
@@ -213,10 +214,7 @@ def _agent(request: Request, pods: JobPods) -> Manifest:
             *log_variables(request, pods.log_format),
             *trust_variables(pods.gateway_ca()),
         ],
-        "resources": {
-            "requests": {"cpu": "20m", "memory": "64Mi"},
-            "limits": {"cpu": "500m", "memory": "256Mi"},
-        },
+        "resources": AGENT_RESOURCES,
         "securityContext": {**_RESTRICTED, "readOnlyRootFilesystem": True},
         "volumeMounts": [
             {"name": "exchange", "mountPath": EXCHANGE},

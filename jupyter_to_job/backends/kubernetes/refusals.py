@@ -17,6 +17,11 @@ Kind = Literal["quota", "limit_range", "pod_security", "policy", "rights", "inva
 WORD_OF_CLUSTER = "Kubernetes answered"
 """How messages begin that are the API server's own."""
 _ASK = "Choose another flavor or device, or ask your administrator."
+_MAYBE_THE_AGENT = (
+    "Choose another flavor or device. If each is refused, it is the agent's container: the "
+    "administrator sets its resources in the pod patch."
+)
+"""Kubernetes does not say which container a limit range refuses."""
 
 
 @dataclass(frozen=True)
@@ -85,18 +90,31 @@ def _bare_quota(match: re.Match[str]) -> Refusal:
 
 
 def _unspecified(match: re.Match[str]) -> Refusal:
+    parts = _UNSPECIFIED.findall(match["what"].rstrip("."))
+    what = "; ".join(_unspecified_in(*part) for part in parts)
     return Refusal(
         "quota",
-        f"The namespace's quota {match['name']!r} wants every container to say its "
-        f"{match['what']}.",
-        "The administrator sets that in the catalog, or by a LimitRange.",
+        f"The namespace's quota {match['name']!r} wants every container to say its {what}.",
+        "The administrator sets that of the notebook in the catalog, that of the agent in the pod "
+        "patch, or both by a LimitRange.",
     )
+
+
+def _unspecified_in(resource: str, containers: str) -> str:
+    """Return a resource with the containers that do not say it; old clusters name none."""
+    names = containers.replace(",", ", ")
+    return f"{resource} (not said by {names})" if names else resource
+
+
+_UNSPECIFIED = re.compile(r"([^\s;]+)(?: for: ([^\s;]+))?")
 
 
 def _limit_range(match: re.Match[str]) -> Refusal:
     text = match.string.strip("[]")
     return Refusal(
-        "limit_range", f"A limit range of the namespace refuses it: {_ended(text)}", _ASK
+        "limit_range",
+        f"A limit range of the namespace refuses it: {_ended(text)}",
+        _MAYBE_THE_AGENT,
     )
 
 
@@ -140,7 +158,7 @@ _KINDS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Refusal]], ...] =
             _quota,
         ),
         (r"exceeded quota: (?P<text>.*)", _bare_quota),
-        (r"failed quota: (?P<name>\S+): must specify (?P<what>\S+)", _unspecified),
+        (r"failed quota: (?P<name>\S+): must specify (?P<what>.+)", _unspecified),
         (r"(minimum|maximum) \S+ usage per |max limit to request ratio per ", _limit_range),
         (r'violates PodSecurity "(?P<level>[^"]*)": (?P<text>.*)', _pod_security),
         (r'admission webhook "(?P<name>[^"]*)" denied the request: ?(?P<text>.*)', _policy),

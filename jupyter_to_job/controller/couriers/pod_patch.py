@@ -1,7 +1,8 @@
 """What a courier takes of the administrator's pod patch: what the agent of a job's pod has of it.
 
 Both reach the gateway from the same namespace. So both need the same certificates, names and
-registries. Where a courier runs is up to its volume, so it takes nothing that says where.
+registries, and resources that the namespace's rules allow. Where a courier runs is up to its
+volume, so it takes nothing that says where.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 
 from ...backends.kubernetes.records import AGENT, COURIER, Manifest
+from ...backends.kubernetes.sidecars import agent_resources
 from ...backends.kubernetes.strategic_merge import merge
 
 _OF_METADATA = ("labels", "annotations")
@@ -30,13 +32,20 @@ def patched(template: Manifest, patch: Manifest, root: str) -> Manifest:
         for mount in agent.get("volumeMounts") or []
         if not PurePosixPath(mount["mountPath"]).is_relative_to(root)
     ]
+    # All of them: an amount of the agent's beside one of ours may break the namespace's rules.
+    resources = {"resources": {"$patch": "replace", **agent_resources(patch)}}
     mounted = {mount.get("name") for mount in mounts}
     part = {
         "metadata": _fields(patch.get("metadata") or {}, _OF_METADATA),
         "spec": {
             **_fields(spec, _OF_POD),
             "containers": [
-                {"name": COURIER, **_fields(agent, _OF_AGENT), "volumeMounts": mounts},
+                {
+                    "name": COURIER,
+                    **_fields(agent, _OF_AGENT),
+                    **(resources if "resources" in agent else {}),
+                    "volumeMounts": mounts,
+                },
             ],
             "volumes": [v for v in spec.get("volumes") or [] if v["name"] in mounted],
         },

@@ -6,8 +6,6 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-import yaml
-
 from ....backends.kubernetes.kueue import KUEUE
 from ....backends.kubernetes.lacks import find_lack
 from ....backends.kubernetes.nodes import NodeNeeds, NodeRecord, node_record
@@ -43,7 +41,7 @@ def check(api: ClusterApi, installation: Installation) -> Iterator[CheckResult]:
             yield problem(f"{place}: {fault.message}", fault.hint or "Fix that line.")
         return
     nodes = [node_record(node) for node in api.items("/api/v1/nodes")]
-    patch = _patch(installation)
+    patch = installation.pod_patch
     flavors = formats.plural(len(catalog.flavors), "flavor")
     devices = formats.plural(len(catalog.devices), "device")
     yield ok(f"{path}: {flavors}, {devices}; {formats.plural(len(nodes), 'node')}")
@@ -71,17 +69,6 @@ def _queues(api: ClusterApi, catalog: Catalog) -> Iterator[CheckResult]:
             f"Kueue is not installed, and there is {flavors}: such jobs are refused.",
             "Install Kueue, or take `queue` out of these flavors.",
         )
-
-
-def _patch(installation: Installation) -> Manifest:
-    """Return the pod patch, which may say where jobs run. The controller itself checks it."""
-    path = installation.setting("pod_patch")
-    text = installation.file(path) if path else None
-    try:
-        document = yaml.safe_load(text or "{}")
-    except yaml.YAMLError:
-        return {}
-    return document if isinstance(document, dict) else {}
 
 
 def _by_device(catalog: Catalog) -> dict[str, Choice]:

@@ -41,7 +41,8 @@ def check(api: ClusterApi, installation: Installation) -> Iterator[CheckResult]:
         yield warning(
             f"No pod could be started in {namespace}, so the gateway was not tried from there: "
             f"{error.message}",
-            "If a quota or a policy refuses it, jobs and couriers may be refused, too.",
+            "If a quota, limit range or policy refuses it, jobs and couriers may be refused, too: "
+            "it has the agent's resources, which the pod patch sets.",
         )
         return
     try:
@@ -81,7 +82,7 @@ def _not_started(namespace: str, pod: Manifest) -> CheckResult:
     why = ": ".join(filter(None, (state.get("reason"), state.get("message"))))
     return problem(
         f"In {namespace} the pod that was to try the gateway did not run within {SECONDS} s: {why}",
-        "Can the agent's image be pulled there, and has a node room for 100m CPU and 256Mi?",
+        "Can the agent's image be pulled there, and has a node room for what the agent asks for?",
     )
 
 

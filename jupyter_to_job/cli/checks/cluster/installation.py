@@ -9,6 +9,8 @@ from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Any
 
+import yaml
+
 from ....domain.errors import NotFound, Refused
 from .api import ClusterApi, Manifest
 
@@ -154,6 +156,17 @@ class Installation:
         document = self.api.get(f"/api/v1/namespaces/{self.namespace}/configmaps/{source['name']}")
         text: str | None = (document.get("data") or {}).get(_key(source, volume[1]))
         return text
+
+    @cached_property
+    def pod_patch(self) -> Manifest:
+        """The patch of job pods, {} where it comes from no ConfigMap. The controller checks it."""
+        path = self.setting("pod_patch")
+        text = self.file(path) if path else None
+        try:
+            document = yaml.safe_load(text or "{}")
+        except yaml.YAMLError:
+            return {}
+        return document if isinstance(document, dict) else {}
 
     def pods(self) -> list[Manifest]:
         """Return its pods, the newest last."""

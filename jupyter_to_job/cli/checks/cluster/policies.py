@@ -118,7 +118,8 @@ def _trial(api: ClusterApi, installation: Installation) -> Iterator[CheckResult]
         else:
             yield warning(
                 f"{OWN_JOBS.name} could not be tried: {error.message}",
-                "Run it with the rights of an administrator.",
+                "Run it with the rights of an administrator. If a rule of the namespace refuses "
+                "it, see `gateway`.",
             )
     else:
         yield problem(

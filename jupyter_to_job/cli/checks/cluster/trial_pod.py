@@ -1,4 +1,7 @@
-"""The pod that tries what a dev pod does: it satisfies Pod Security `restricted` and any quota."""
+"""The pod that tries what a dev pod does. It satisfies Pod Security `restricted`.
+
+It has the resources of agents: a namespace whose rules refuse those refuses it, too.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import secrets
 from typing import Any
 
 from ....backends.kubernetes.manifest import AUDIENCE
+from ....backends.kubernetes.sidecars import agent_resources
 from .api import Manifest
 from .installation import Installation
 
@@ -15,7 +19,6 @@ TOKEN_FOLDER = "/var/run/secrets/jupyter-to-job"  # noqa: S105 - a folder
 _AUTHORITY = "jupyter-to-job.io/gateway-ca"
 """The annotation of which the kubelet makes a file: certificates are no secret."""
 _DOCTOR = "from jupyter_to_job.cli.main import main; main(['doctor', '--json'])"
-_RESOURCES = {"cpu": "100m", "memory": "256Mi"}
 
 
 def trial_pod(installation: Installation, namespace: str) -> Manifest:
@@ -75,7 +78,7 @@ def _container(installation: Installation) -> Manifest:
         "command": ["python3", "-c", _DOCTOR],
         "workingDir": "/tmp",  # noqa: S108
         "env": [{"name": name, "value": value} for name, value in variables.items()],
-        "resources": {"requests": _RESOURCES, "limits": _RESOURCES},
+        "resources": agent_resources(installation.pod_patch),
         "securityContext": {
             "allowPrivilegeEscalation": False,
             "readOnlyRootFilesystem": True,
