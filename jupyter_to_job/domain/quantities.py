@@ -9,6 +9,8 @@ from job_runner.protocol.units import format_bytes
 
 from .errors import BadInput
 
+EPHEMERAL_STORAGE = "ephemeral-storage"
+"""Kubernetes' name of the resource that `ephemeral_storage` in the catalog asks for."""
 # At most 9 digits a number: more are no duration that anybody means, and int() has a limit.
 _DURATION = re.compile(
     r"(?:(\d{1,9})d)?(?:(\d{1,9})h)?(?:(\d{1,9})m)?(?:(\d{1,9})s)?|(\d{1,9})", re.ASCII
@@ -50,8 +52,8 @@ def parse_quantity(value: str | int | float) -> Decimal:
 
 def format_resource(name: str, amount: Decimal) -> str:
     """Return an amount of a resource: `1.5 GiB of memory`, `2 CPUs`, `2 nvidia.com/gpu`."""
-    if name == "memory":
-        return f"{format_bytes(float(amount))} of memory"
+    if name in ("memory", EPHEMERAL_STORAGE):
+        return f"{format_bytes(float(amount))} of {name.replace('-', ' ')}"
     if name == "cpu":
         name = "CPU" if amount == 1 else "CPUs"
     return f"{amount.normalize():f} {name}"

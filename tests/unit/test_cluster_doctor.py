@@ -235,6 +235,10 @@ CASES: dict[str, tuple[Callable[[PretendApiServer], object], str, str]] = {
         reserving, "catalog",
         "Flavor small fits no node: This flavor asks for 4 CPUs, and no node with CPU has over 3.9",
     ),
+    "a flavor of more disk than a node has": (
+        set_catalog("small: {cpu: 1", "small: {ephemeral_storage: 500Gi, cpu: 1"), "catalog",
+        "Flavor small fits no node: This flavor asks for 500 GiB of ephemeral storage",
+    ),
     "a fault of the catalog": (
         set_catalog("devices: [cpu]", "devices: [cpux]"), "catalog",
         "/etc/jupyter-to-job/flavors.yaml:5:42: There is no device `cpux`.",

@@ -14,15 +14,18 @@ CATALOG = """
 apiVersion: jupyter-to-job.io/v1
 default: {flavor: small, device: cpu}
 flavors:
-  small: {cpu: 500m, memory: 1Gi, devices: [cpu]}
+  small: {cpu: 500m, memory: 1Gi, devices: [cpu, scratch]}
   gpu-1: {cpu: 2, memory: 8Gi, gpus: 1, devices: [any, a100, tainted, grows]}
   gpu-8: {cpu: 2, memory: 8Gi, gpus: 8, devices: [any]}
   wide: {cpu: 64, memory: 1Gi, devices: [cpu]}
   both: {cpu: 8, memory: 48Gi, devices: [cpu]}
   slice: {cpu: 1, memory: 4Gi, devices: [tenth, share]}
+  whole: {cpu: 4, memory: 1Gi, devices: [cpu]}
+  disk: {cpu: 1, memory: 1Gi, ephemeral_storage: 500Gi, devices: [cpu]}
   gpus-of: {cpu: 1, memory: 4Gi, gpus: 1, devices: [mixed]}
 devices:
   cpu: {title: CPU}
+  scratch: {ephemeral_storage: 80Gi}
   any: {title: Any GPU, resource: nvidia.com/gpu}
   a100: {resource: nvidia.com/gpu, node_selector: {product: A100}}
   tenth: {limits: {nvidia.com/gpu: 1, nvidia.com/gpumem-percentage: 10, nvidia.com/gpucores: 10}}
@@ -42,6 +45,7 @@ def node(name: str, spec: Any = None, **capacity: str) -> Any:
 
 WIDE = node("wide", cpu="16", memory="32Gi")
 DEEP = node("deep", cpu="4", memory="64Gi")
+DISK = node("disk", cpu="4020m", memory="8Gi", **{"ephemeral-storage": "50Gi"})
 GPU = node("gpu", cpu="8", memory="32Gi", gpu="2")
 
 
@@ -92,6 +96,22 @@ CASES = {
         "This flavor asks for 3000 nvidia.com/gpumem, and no node with mixed has over "
         "2000 nvidia.com/gpumem.",
     ),
+    "all cores of a node, and none for the agent": (
+        "whole", "cpu", [DEEP],
+        "This flavor asks for 4 CPUs, the sidecars of its pod for 0.02 CPUs, and no node with CPU "
+        "has over 4 CPUs.",
+    ),
+    "cores for the agent, too": ("whole", "cpu", [DISK], None),
+    "disk": (
+        "disk", "cpu", [DISK],
+        "This flavor asks for 500 GiB of ephemeral storage, and no node with CPU has over "
+        "50 GiB of ephemeral storage.",
+    ),
+    "disk of a device": (
+        "small", "scratch", [DISK],
+        "This flavor asks for 80 GiB of ephemeral storage, and no node with scratch has over "
+        "50 GiB of ephemeral storage.",
+    ),
     "each, but not both": (
         "both", "cpu", [WIDE, DEEP], "No node has as much of everything as this flavor asks for.",
     ),
@@ -114,3 +134,22 @@ def test_an_architecture_that_no_node_has() -> None:
     choice = parse_catalog(CATALOG.encode(), "test").choose("small", None)
     assert find_lack(choice, [node_record(WIDE)], "amd64") is None
     assert find_lack(choice, [node_record(WIDE)], "arm64") is not None
+
+
+def test_sidecars_with_a_patch() -> None:
+    """It may change the agent's requests, and add sidecars; their limits count as requests."""
+    choice = parse_catalog(CATALOG.encode(), "test").choose("whole", None)
+    nodes = [node_record(node("node", cpu="4500m", memory="64Gi"))]
+    agent = {"name": "agent", "resources": {"requests": {"cpu": "100m"}}}
+    proxy = {"name": "proxy", "restartPolicy": "Always", "resources": {"limits": {"cpu": "500m"}}}
+    fetch = {"name": "fetch", "resources": {"requests": {"cpu": "4"}}}  # it ends before the others
+
+    def lack(*containers: Any) -> str | None:
+        found = find_lack(choice, nodes, None, {"spec": {"initContainers": list(containers)}})
+        return None if found is None else found.message
+
+    assert lack(agent, fetch) is None
+    assert lack(agent, proxy) == (
+        "This flavor asks for 4 CPUs, the sidecars of its pod for 0.6 CPUs, and no node with CPU "
+        "has over 4.5 CPUs."
+    )

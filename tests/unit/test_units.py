@@ -54,6 +54,7 @@ def test_duration(seconds: float, text: str) -> None:
     [
         ("memory", "1610612736", "1.5 GiB of memory"), ("cpu", "1", "1 CPU"),
         ("cpu", "0.5", "0.5 CPUs"), ("nvidia.com/gpu", "2", "2 nvidia.com/gpu"),
+        ("ephemeral-storage", "536870912", "512 MiB of ephemeral storage"),
     ],
 )  # fmt: skip
 def test_resources(name: str, amount: str, text: str) -> None:

@@ -9,10 +9,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from ...domain.quantities import format_resource
+from ...domain.quantities import EPHEMERAL_STORAGE, format_resource
 from ...flavors.catalog import Choice
-from .nodes import NodeNeeds, NodeRecord
+from .nodes import NodeNeeds, NodeRecord, amounts
 from .records import Manifest
+from .sidecars import sidecar_requests
 
 _ANY = Decimal("0.000001")
 """An amount that a node has of each resource that it has at all."""
@@ -35,7 +36,8 @@ def find_lack(
 ) -> Lack | None:
     """Return what no node has of what a choice needs; None if one has it all, or none is known.
 
-    Of an autoscaled device nothing is missing: a node is added that has it.
+    The pod's sidecars ask for their part of the same node. Of an autoscaled device nothing is
+    missing: a node is added that has it.
     `architecture` is that of the dev pod's image, `patch` the administrator's. What a node affinity
     in it requires is not looked at.
     """
@@ -51,10 +53,15 @@ def find_lack(
             "Another device may start at once.",
         )
     comparable = needs.comparable(nodes)
-    demand = {
+    requests = {
         name: amount
-        for name, amount in choice.demand.items()
+        for name, amount in _requests(choice).items()
         if name in comparable or name not in needs.resources
+    }
+    sidecars = sidecar_requests(patch)
+    demand = {
+        name: requests.get(name, _NONE) + sidecars.get(name, _NONE)
+        for name in {**requests, **sidecars}
     }
     offers = [_offer(node, needs) for node in having]
     if any(all(offer.get(name, _NONE) >= demand[name] for name in demand) for offer in offers):
@@ -64,13 +71,22 @@ def find_lack(
     missing = next((name for name, need in demand.items() if need > largest[name]), None)
     if missing is None:
         return Lack("No node has as much of everything as this flavor asks for.", hint)
-    wish = format_resource(missing, demand[missing])
+    request = requests.get(missing, _NONE)
+    wish = f"This flavor asks for {format_resource(missing, request)}"
+    if request <= largest[missing]:
+        wish += f", the sidecars of its pod for {format_resource(missing, sidecars[missing])}"
     most = format_resource(missing, largest[missing])
-    return Lack(f"This flavor asks for {wish}, and no node with {title} has over {most}.", hint)
+    return Lack(f"{wish}, and no node with {title} has over {most}.", hint)
+
+
+def _requests(choice: Choice) -> Mapping[str, Decimal]:
+    """Return what the notebook's container asks for."""
+    storage = choice.flavor.ephemeral_storage or choice.device.ephemeral_storage
+    return {**choice.demand, **({} if storage is None else amounts({EPHEMERAL_STORAGE: storage}))}
 
 
 def _offer(node: NodeRecord, needs: NodeNeeds) -> Mapping[str, Decimal]:
-    """Return what a node has for pods: of cores and memory without what is kept for the system.
+    """Return what a node has for pods: of cores, memory and disk without the system's part.
 
     Devices count also while they are unhealthy: they may come back.
     """

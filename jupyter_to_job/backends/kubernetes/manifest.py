@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from ... import logs
 from ...domain.names import slug
+from ...domain.quantities import EPHEMERAL_STORAGE
 from ...exchange import Request
 from .mounts import EXCHANGE, SHARED_MEMORY, job_volumes, mounts_claim, node_of
 from .nodes import REQUIRED, selector_of
@@ -248,7 +249,7 @@ def _notebook(request: Request, origin: Manifest, pods: JobPods) -> Manifest:
     resources = dict(request.demand)
     storage = next((s["ephemeral_storage"] for s in specs if "ephemeral_storage" in s), None)
     if storage is not None:
-        resources["ephemeral-storage"] = storage
+        resources[EPHEMERAL_STORAGE] = storage
     resources["cpu"] = str(request.flavor_spec.get("cpu", request.demand["cpu"]))
     resources["memory"] = str(request.flavor_spec.get("memory", request.demand["memory"]))
     sources = origin.get("env_sources") or {}
