@@ -1,14 +1,17 @@
 /** The line above an open result. */
 import type { JupyterFrontEnd } from '@jupyterlab/application';
+import { Notification } from '@jupyterlab/apputils';
 import { NotebookModel, type NotebookPanel } from '@jupyterlab/notebook';
 import { CommandRegistry } from '@lumino/commands';
 import { Signal } from '@lumino/signaling';
 import { Widget } from '@lumino/widgets';
 
+import { CommandIDs } from '../src/jobCommands';
 import type { IJobsApi } from '../src/jobs/client';
+import type { Job } from '../src/jobs/job';
 import { Jobs } from '../src/jobs/model';
 import plugin from '../src/plugins/resultNotebooks';
-import { TRANS, until } from './fixtures';
+import { job, TRANS, until } from './fixtures';
 
 /** An open result of a job, whose only cell failed. */
 function openResult(bars: Widget[]) {
@@ -45,7 +48,11 @@ function openResult(bars: Widget[]) {
   };
 }
 
-it('leads to the source also after the result was renamed', async () => {
+/** The line above the open result, whose job the server answers to `get`. */
+async function openBar(
+  get: () => Promise<Job>,
+  open: (path: unknown) => unknown
+) {
   const bars: Widget[] = [];
   const panel = openResult(bars);
   const tracker = {
@@ -56,10 +63,7 @@ it('leads to the source also after the result was renamed', async () => {
       adopt(panel as unknown as NotebookPanel)
   };
   const commands = new CommandRegistry();
-  const opened: unknown[] = [];
-  commands.addCommand('docmanager:open', {
-    execute: ({ path }) => void opened.push(path)
-  });
+  commands.addCommand('docmanager:open', { execute: ({ path }) => open(path) });
   const read: string[] = [];
   const contents = {
     localPath: (path: string) => path,
@@ -68,9 +72,7 @@ it('leads to the source also after the result was renamed', async () => {
       return Promise.resolve({ content: panel.content.model.toJSON() });
     }
   };
-  const jobs = new Jobs({
-    get: () => Promise.reject(new Error('It was deleted.'))
-  } as unknown as IJobsApi);
+  const jobs = new Jobs({ get } as unknown as IJobsApi);
   void plugin.activate(
     { commands, serviceManager: { contents } } as unknown as JupyterFrontEnd,
     jobs,
@@ -83,14 +85,70 @@ it('leads to the source also after the result was renamed', async () => {
   Widget.attach(bar!, document.body);
   await until(() => bar!.node.querySelector('button') !== null);
   const [source, back] = bar!.node.querySelectorAll('button');
+  return { bar: bar!, panel, commands, read, source: source!, back: back! };
+}
 
+it('leads to the source also after the result was renamed', async () => {
+  const opened: unknown[] = [];
+  const { bar, panel, read, source, back } = await openBar(
+    () => Promise.reject(new Error('It was deleted.')),
+    path => void opened.push(path)
+  );
   panel.context.path = 'kept.ipynb';
-  source!.click();
+  source.click();
   await until(() => opened.length === 1);
   expect(opened).toEqual(['study.ipynb']);
-  back!.click();
+  back.click();
   await until(() => opened.length === 2);
   expect(opened).toEqual(['study.ipynb', 'study.ipynb']);
   expect(read).toEqual(['kept.ipynb', 'kept.ipynb']);
-  bar!.dispose();
+  bar.dispose();
+});
+
+it('leads to the source where this server has it', async () => {
+  const opened: unknown[] = [];
+  const notebook = 'work/study.ipynb';
+  const { bar, commands, source, back } = await openBar(
+    () => Promise.resolve(job({ name: 'study-1', notebook })),
+    path => void opened.push(path)
+  );
+  source.click();
+  await until(() => opened.length === 1);
+  back.click();
+  await until(() => opened.length === 2);
+  await commands.execute(CommandIDs.sourceCell, {});
+  expect(opened).toEqual([notebook, notebook, notebook]);
+  bar.dispose();
+});
+
+it('does not lead to the notebook of another job of that name', async () => {
+  const opened: unknown[] = [];
+  const { bar, source } = await openBar(
+    () => Promise.resolve(job({ name: 'study-1', notebook: 'other.ipynb' })),
+    path => void opened.push(path)
+  );
+  source.click();
+  await until(() => opened.length === 1);
+  expect(opened).toEqual(['study.ipynb']);
+  bar.dispose();
+});
+
+it('says that the source cannot be opened, and what to do', async () => {
+  const emit = jest.spyOn(Notification, 'emit').mockReturnValue('');
+  const log = jest.spyOn(console, 'error').mockImplementation();
+  const { bar, source, back } = await openBar(
+    () => Promise.reject(new Error('It was deleted.')),
+    () => Promise.reject(new Error('404 Not Found'))
+  );
+  source.click();
+  await until(() => emit.mock.calls.length === 1);
+  back.click();
+  await until(() => emit.mock.calls.length === 2);
+  const text = expect.stringContaining(
+    'study.ipynb cannot be opened (404 Not Found). If it was moved'
+  ) as string;
+  expect(emit.mock.calls.map(([told]) => told)).toEqual([text, text]);
+  emit.mockRestore();
+  log.mockRestore();
+  bar.dispose();
 });

@@ -67,6 +67,14 @@ async function copy(
   return { failure, told, urls, sources: cells.map(cell => cell.source) };
 }
 
+it('says that the notebook cannot be opened, and what to do', async () => {
+  const commands = { execute: () => Promise.reject(new Error('404')) };
+  const services = { commands, trans: TRANS, journalApi: {} };
+  await expect(useParameters(job(), services as never)).rejects.toThrow(
+    'study.ipynb cannot be opened (404). If it was moved or deleted, the job can be rerun.'
+  );
+});
+
 it.each([
   ['scala', '// Parameters\nval rate = 0.5\n'],
   ['C#', '// Parameters\nvar rate = 0.5;\n'],

@@ -7,6 +7,7 @@ import type {
   JupyterFrontEndPlugin
 } from '@jupyterlab/application';
 import { ICommandPalette } from '@jupyterlab/apputils';
+import { PathExt } from '@jupyterlab/coreutils';
 import { INotebookTracker, type NotebookPanel } from '@jupyterlab/notebook';
 import {
   ITranslator,
@@ -80,7 +81,6 @@ class Results {
     if (panel.isDisposed) {
       return;
     }
-    const { commands } = this._app;
     // The buttons stay right if the result is renamed, and is no longer known by its path.
     const bar = createResultBar({
       job: provenance.job,
@@ -92,7 +92,7 @@ class Results {
             : 'failed',
       openSource: () =>
         failed === -1
-          ? void openSource(commands, provenance.notebook, this._trans)
+          ? void this._openSource(provenance)
           : void this._try(() =>
               this._openCell(panel, findFailedCell(panel.content), provenance)
             ),
@@ -149,13 +149,19 @@ class Results {
     await this._openCell(panel, at, provenance);
   }
 
+  private async _openSource(provenance: Provenance): Promise<void> {
+    const { notebook } = await this._locate(provenance);
+    await openSource(this._app.commands, notebook, this._trans);
+  }
+
   private async _openCell(
     panel: NotebookPanel,
     index: number,
     provenance: Provenance
   ): Promise<void> {
     const { openSourceCell } = await import('../resultNotebook/commands');
-    await openSourceCell(this._services, panel, index, provenance);
+    const located = await this._locate(provenance);
+    await openSourceCell(this._services, panel, index, located);
   }
 
   /** Bring back the outputs of a job, of the current result, or of the current source's job. */
@@ -184,7 +190,20 @@ class Results {
     source: NotebookPanel | null
   ): Promise<void> {
     const { bringOutputsBack } = await import('../resultNotebook/commands');
-    await bringOutputsBack(this._services, path, provenance, source);
+    const located = await this._locate(provenance);
+    await bringOutputsBack(this._services, path, located, source);
+  }
+
+  /**
+   * The provenance with the notebook's path on this server. The path in a result counts from the
+   * folder of whoever submitted it, and on a cluster from the root of all files.
+   */
+  private async _locate(provenance: Provenance): Promise<Provenance> {
+    const job = await this._jobs.find(provenance.job).catch(() => null); // deleted, perhaps
+    // Another notebook is one of another job, which has the name of a deleted one.
+    return job !== null && isSameName(job.notebook, provenance.notebook)
+      ? { ...provenance, notebook: job.notebook }
+      : provenance;
   }
 
   private _mayBringBack(name: string): boolean {
@@ -226,6 +245,10 @@ class Results {
       showError(error, this._trans, false);
     }
   }
+}
+
+function isSameName(path: string, other: string): boolean {
+  return PathExt.basename(path) === PathExt.basename(other);
 }
 
 function toProvenance(job: Job): Provenance {

@@ -6,7 +6,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import type { CommandRegistry } from '@lumino/commands';
 
 import { formatBytes } from '../ui/format';
-import { LARGE } from '../ui/openResult';
+import { LARGE, openNotebook } from '../ui/openResult';
 import { showToast } from '../ui/toast';
 import {
   copyOutputs,
@@ -25,20 +25,6 @@ export type ResultServices = {
   trans: TranslationBundle;
 };
 
-/** Open a notebook and wait until its cells are there; null where it opens in another page. */
-export async function openNotebook(
-  { commands }: ResultServices,
-  path: string
-): Promise<NotebookPanel | null> {
-  const widget: unknown = await commands.execute('docmanager:open', { path });
-  const panel = widget as Partial<NotebookPanel> | undefined;
-  if (panel?.content === undefined || panel.context === undefined) {
-    return null;
-  }
-  await Promise.all([panel.context.ready, panel.revealed]);
-  return widget as NotebookPanel;
-}
-
 /** Open the source at the cell that became a cell of the result. */
 export async function openSourceCell(
   services: ResultServices,
@@ -46,9 +32,9 @@ export async function openSourceCell(
   index: number,
   { notebook }: Provenance
 ): Promise<void> {
-  const { trans } = services;
+  const { commands, trans } = services;
   const ran = codeCells(cellsOf(result));
-  const panel = await openNotebook(services, notebook);
+  const panel = await openNotebook(commands, notebook, trans);
   if (panel === null) {
     return;
   }
@@ -69,9 +55,10 @@ export async function bringOutputsBack(
   provenance: Provenance,
   source: NotebookPanel | null
 ): Promise<void> {
-  const { contents, trans } = services;
+  const { commands, contents, trans } = services;
   const result = await loadResult(path, contents, trans);
-  const panel = source ?? (await openNotebook(services, provenance.notebook));
+  const panel =
+    source ?? (await openNotebook(commands, provenance.notebook, trans));
   if (panel === null) {
     const text = trans.__(
       'The source opens in a page of its own: choose Bring Outputs Back in its Run menu.'

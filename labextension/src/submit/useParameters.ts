@@ -7,6 +7,7 @@ import type { JSONValue } from '@lumino/coreutils';
 import type { IJournalApi } from '../jobs/client';
 import type { Job } from '../jobs/job';
 import { CannotSubmit } from '../ui/errors';
+import { openNotebook } from '../ui/openResult';
 import { mayBeRounded, requireExact } from '../ui/rounding';
 import { showToast } from '../ui/toast';
 import { editParameters, findValues, pythonLiteral } from './assignments';
@@ -35,18 +36,14 @@ export async function useParameters(
   services: Services
 ): Promise<void> {
   const { commands, trans } = services;
-  const widget: unknown = await commands.execute('docmanager:open', {
-    path: job.notebook
-  });
-  const panel = widget as Partial<NotebookPanel> | undefined;
-  if (panel?.content === undefined || panel.context === undefined) {
+  const panel = await openNotebook(commands, job.notebook, trans);
+  if (panel === null) {
     throw new CannotSubmit(
       trans.__(
         'Its source was opened in another page, and nothing was changed there.'
       )
     );
   }
-  await Promise.all([panel.context.ready, panel.revealed]);
   const written = await writtenOf(job, panel.context.model, services);
   if (written === null) {
     throw new CannotSubmit(

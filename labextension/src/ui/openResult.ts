@@ -68,6 +68,22 @@ export async function openSource(
   }
 }
 
+/**
+ * Open a notebook and wait until its cells are there; null where it opens in another page. An error
+ * says why it cannot be opened.
+ */
+export async function openNotebook(
+  commands: CommandRegistry,
+  path: string,
+  trans: TranslationBundle
+): Promise<NotebookPanel | null> {
+  try {
+    return await openPanel(commands, path);
+  } catch (error) {
+    throw toOpenError(error, path, trans);
+  }
+}
+
 /** The buttons of a notification that open the job's result, if there is one, and its details. */
 export function openActions(
   job: Job,
@@ -146,18 +162,26 @@ async function openAtFailedCell(
   commands: CommandRegistry,
   path: string
 ): Promise<void> {
+  const panel = await openPanel(commands, path);
+  const index = panel === null ? -1 : findFailedCell(panel.content);
+  if (panel !== null && index !== -1) {
+    panel.content.activeCellIndex = index;
+    await panel.content.scrollToItem(index, 'center');
+  }
+}
+
+async function openPanel(
+  commands: CommandRegistry,
+  path: string
+): Promise<NotebookPanel | null> {
   const widget: unknown = await commands.execute('docmanager:open', { path });
   // Notebook 7 opens a new page, where we cannot scroll.
   const panel = widget as Partial<NotebookPanel> | undefined;
   if (panel?.content === undefined || panel.context === undefined) {
-    return;
+    return null;
   }
   await Promise.all([panel.context.ready, panel.revealed]);
-  const index = findFailedCell(panel.content);
-  if (index !== -1) {
-    panel.content.activeCellIndex = index;
-    await panel.content.scrollToItem(index, 'center');
-  }
+  return widget as NotebookPanel;
 }
 
 /** The index of the cell that papermill's metadata marks as failed; -1 if there is none. */
