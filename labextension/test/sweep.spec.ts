@@ -165,7 +165,10 @@ type Sent = {
   plan?: Submission['plan'];
 };
 
-async function open(answers: (null | ApiError)[] = []) {
+async function open(
+  answers: (null | ApiError)[] = [],
+  changes: (submission: Submission) => Partial<Preflight> = () => ({})
+) {
   const asked: Submission[] = [];
   const sent: Sent[] = [];
   const catalog = {
@@ -198,7 +201,8 @@ async function open(answers: (null | ApiError)[] = []) {
         ...answer,
         mounts: isLarge ? ['/home'] : ['/data', '/home'],
         wait: waitOf(isLarge ? [20, 24, 30, 3] : [10, 12, 15, 1]),
-        problems: isLarge ? [{ ...problem, message }] : []
+        problems: isLarge ? [{ ...problem, message }] : [],
+        ...changes(submission)
       });
     },
     withdraw: () => Promise.resolve()
@@ -280,6 +284,21 @@ describe('a sweep in the dialog', () => {
       device: 'cpu'
     });
     expect(sent[0]?.plan).toBeUndefined();
+  });
+
+  it('sends along what the notebook needs where only one place is isolated', async () => {
+    const suggested = [{ path: 'helpers.py', size: 5, why: 'import helpers' }];
+    const { model, sent } = await open([], asked => ({
+      suggested,
+      isolated: asked.flavor === 'large'
+    }));
+    expect(model.choices.inputs).toBeUndefined();
+    model.change(() => model.sweep.setSeveralPlaces(true));
+    model.change(() => model.sweep.several!.toggleFlavor('large'));
+    await settle();
+    expect(model.files.isRunIsolated).toBe(true);
+    await model.send();
+    expect(sent[0]?.choices.inputs).toEqual(['helpers.py']);
   });
 
   it('is not sent while something of it is wrong', async () => {

@@ -82,6 +82,8 @@ async function checkAll(
   const [first] = answers;
   return {
     ...first!,
+    // Files that one place needs harm no other one.
+    isolated: answers.some(({ isolated }) => isolated),
     mounts: first!.mounts.filter(folder =>
       answers.every(({ mounts }) => mounts.includes(folder))
     ),
