@@ -1,6 +1,8 @@
 /** What the dialog remembers of a notebook: the choices of its newest job, and what no job knows. */
+import { withDefaults } from '../src/dialog/defaultChoices';
 import { ChoiceMemory } from '../src/dialog/memory';
 import type { Job } from '../src/jobs/job';
+import { DEFAULTS } from '../src/settings/preferences';
 import { job } from './fixtures';
 
 const SCOPE = 'http://localhost/:/home/ada';
@@ -71,6 +73,37 @@ describe('Memory', () => {
     const jobs = { ...known(), all, findNewestOf, loadGroup };
     const { later } = new ChoiceMemory(jobs, SCOPE).load('study.ipynb');
     expect((await later)?.choices?.parameters).toEqual({ epochs: 5 });
+  });
+
+  it.each([
+    ['flavors', ['small', 'cpu'], ['gpu', 't4'], {}],
+    ['flavors of one device', ['small', 'cpu'], ['large', 'cpu'], {}],
+    ['devices', ['gpu', 't4'], ['gpu', 'part'], { flavor: 'gpu' }]
+  ])('leaves out the %s of a sweep', (_, [flavor, device], other, kept) => {
+    const place = { flavor: flavor!, device: device! };
+    const [otherFlavor, otherDevice] = other as [string, string];
+    const members = [
+      job({ name: 'a', group: 'night', ...place }),
+      job({
+        name: 'b',
+        group: 'night',
+        flavor: otherFlavor,
+        device: otherDevice
+      })
+    ];
+    const memory = new ChoiceMemory(known(...members), SCOPE);
+    const { choices } = memory.load('study.ipynb').now;
+    expect(choices).toEqual(kept);
+  });
+
+  it.each([
+    [undefined, { flavor: 'gpu', device: 't4' }],
+    [{ max_runtime: 60 }, { flavor: 'gpu', device: 't4', max_runtime: 60 }],
+    [{ flavor: 'small' }, { flavor: 'small' }]
+  ])('has the settings’ place where %j has none', (choices, filled) => {
+    const preferences = { ...DEFAULTS, flavor: 'gpu', device: 't4' };
+    const remembered = choices === undefined ? {} : { choices };
+    expect(withDefaults(remembered, preferences).choices).toEqual(filled);
   });
 
   it('leaves out what a sweep has varied that is loaded in part', async () => {

@@ -1,16 +1,20 @@
-/** The choices that the user's settings make for a notebook without jobs. */
+/** The choices that the user's settings make for a notebook whose jobs tell no flavor. */
 import type { Preferences } from '../settings/preferences';
 import type { RememberedChoices } from './memory';
 
-/** Fill in the flavor and device of the settings where no job is remembered. */
+/** Fill in the flavor and device of the settings where no flavor is remembered. */
 export function withDefaults(
   remembered: RememberedChoices,
   { flavor, device }: Preferences
 ): RememberedChoices {
-  return remembered.choices !== undefined
+  return remembered.choices?.flavor !== undefined
     ? remembered
     : {
         ...remembered,
-        choices: { ...(flavor && { flavor }), ...(device && { device }) }
+        choices: {
+          ...remembered.choices,
+          ...(flavor && { flavor }),
+          ...(device && { device })
+        }
       };
 }

@@ -3,8 +3,8 @@
  * The newest job of the notebook knows them, in whichever page or terminal it was submitted. Only
  * the suggested files that were declined, the names of environment variables, and the defaults that
  * the changed parameters had then are in no job: the browser keeps them. What a sweep has varied is
- * left out: the values of its last run are nobody's choice, and would override those that
- * the notebook was given since.
+ * left out: the values and the place of its last run are nobody's choice, and would override those
+ * that the notebook and the settings were given since.
  */
 import { type Choices, choicesOfJob, type Job } from '../jobs/job';
 import { jobsOf, variedParameters } from '../jobs/sweep';
@@ -80,18 +80,21 @@ export class ChoiceMemory {
     return newest;
   }
 
-  /** The choices of a job, without the parameters that were varied in its group. */
+  /** The choices of a job, without what was varied in its group. */
   private _choicesOf(job: Job): Choices {
-    const { parameters, ...choices } = choicesOfJob(job);
-    const members = job.group === null ? [] : jobsOf(this._jobs.all, job.group);
-    const varied = variedParameters(
-      members.filter(({ notebook }) => notebook === job.notebook)
-    );
+    const { parameters, flavor, device, ...choices } = choicesOfJob(job);
+    const group = job.group === null ? [] : jobsOf(this._jobs.all, job.group);
+    const members = group.filter(({ notebook }) => notebook === job.notebook);
+    const hasOneFlavor = members.every(each => each.flavor === job.flavor);
+    const hasOneDevice = members.every(each => each.device === job.device);
+    const varied = variedParameters(members);
     const kept = Object.entries(parameters ?? {}).filter(
       ([name]) => !varied.has(name)
     );
     return {
       ...choices,
+      // Another flavor may not have the device.
+      ...(hasOneFlavor && { flavor, ...(hasOneDevice && { device }) }),
       ...(kept.length > 0 && { parameters: Object.fromEntries(kept) })
     };
   }
