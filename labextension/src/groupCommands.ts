@@ -40,6 +40,8 @@ type GroupAction = {
   /** The setting by which the user is asked; always without one. */
   confirmation?: 'confirmCancel' | 'confirmDelete';
   run: (job: Job) => Promise<unknown>;
+  /** Whether it makes jobs; errors say what that means. */
+  isSubmission?: true;
 };
 
 /** Add the commands of groups, except the one that shows results, which has a view. */
@@ -93,7 +95,8 @@ function groupActions({ jobs, trans }: Services): GroupAction[] {
       label: trans.__('Rerun Failed Jobs'),
       caption: trans.__('Run the failed jobs again as they were frozen'),
       select: failedJobs,
-      run: ({ name }) => jobs.rerun(name)
+      run: ({ name }) => jobs.rerun(name),
+      isSubmission: true
     },
     {
       id: GroupCommandIDs.delete,
@@ -188,7 +191,7 @@ function addCommand(services: Services, action: GroupAction): void {
         }
         return await runAll(selected, run);
       } catch (error) {
-        showError(error, trans, false);
+        showError(error, trans, action.isSubmission ?? false);
         return 0;
       } finally {
         underWay.delete(group);

@@ -68,6 +68,8 @@ type JobAction = {
   confirmation?: 'confirmCancel' | 'confirmDelete';
   question?: (job: Job) => Question | null;
   run: (job: Job) => Promise<unknown>;
+  /** Whether it makes a job; errors say what that means. */
+  isSubmission?: true;
 };
 
 /** The command that shows a job: its details, or else its result, or else what it writes. */
@@ -117,10 +119,8 @@ export function jobNameOf(args: ReadonlyPartialJSONObject): string {
   return typeof args.name === 'string' ? args.name : '';
 }
 
-function addCommand(
-  services: CommandServices,
-  { id, label, caption, appliesTo, confirmation, question, run }: JobAction
-): void {
+function addCommand(services: CommandServices, action: JobAction): void {
+  const { id, label, caption, appliesTo, confirmation, question, run } = action;
   const { commands, jobs, preferences, trans } = services;
   const asksFirst = ({ ask }: ReadonlyPartialJSONObject) =>
     typeof ask === 'boolean'
@@ -148,7 +148,7 @@ function addCommand(
         }
         return await run(job);
       } catch (error) {
-        showError(error, trans, false);
+        showError(error, trans, action.isSubmission ?? false);
         return null;
       }
     }
@@ -312,7 +312,8 @@ function rerunActions({
       label: trans.__('Rerun'),
       caption: trans.__('Run it again as it was frozen: a new job'),
       appliesTo: isFinal,
-      run: job => jobs.rerun(job.name)
+      run: job => jobs.rerun(job.name),
+      isSubmission: true
     },
     {
       id: CommandIDs.rerunWith,

@@ -75,7 +75,10 @@ export interface IJobs {
   ): Promise<SweptJobs>;
   /** Load all jobs of a group, once: from then on events keep them up to date. */
   loadGroup(group: string): Promise<void>;
-  /** Run a job again as it was frozen, with changes. This makes a new job. */
+  /**
+   * Run a job again as it was frozen, with changes. This makes a new job. Called again after an
+   * answer was lost, it is the same job.
+   */
   rerun(name: string, changes?: Changes, idempotencyKey?: string): Promise<Job>;
   /** Cancel a job. What it wrote so far is delivered. */
   cancel(name: string): Promise<Job>;

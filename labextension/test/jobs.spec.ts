@@ -164,6 +164,25 @@ describe('a submission', () => {
     expect(jobs.all).toHaveLength(3);
   });
 
+  it('is the same rerun if asked for again where no answer came', async () => {
+    const server = new Server([LOST, LOST, LOST, ...history(4)]);
+    const { jobs } = watch(server);
+    await expect(jobs.rerun('study-1')).rejects.toBe(LOST);
+    await jobs.rerun('study-2');
+    await jobs.rerun('study-1', { flavor: 'large' });
+    await jobs.rerun('study-1');
+    await jobs.rerun('study-1'); // it was answered: this is one more job
+    const [first] = server.keys;
+    const others = server.keys.slice(3);
+    expect(others.map(key => key === first)).toEqual([
+      false,
+      false,
+      true,
+      false
+    ]);
+    expect(new Set(others).size).toBe(4);
+  });
+
   it('is given up in the end, and at once where the server refused', async () => {
     const away = new Server([LOST, LOST, LOST]);
     await expect(

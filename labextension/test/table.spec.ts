@@ -431,6 +431,29 @@ describe('several jobs', () => {
     ]);
   });
 
+  it.each([
+    [
+      'rerun',
+      'It is not known whether 1 of 2 jobs were rerun: There is no connection to the server.'
+    ],
+    [
+      'delete',
+      '2 of 2 jobs were not deleted: There is no connection to the server.'
+    ]
+  ])('tell of %s what became of it without an answer', async (id, text) => {
+    const { jobs, run } = scene({ state: 'failed' }, { state: 'failed' });
+    const lost = new ApiError('unreachable', '');
+    jest
+      .spyOn(jobs, 'rerun')
+      .mockImplementation(name =>
+        name === 'j-1' ? Promise.reject(lost) : Promise.resolve(jobs.get(name)!)
+      );
+    jest.spyOn(jobs, 'delete').mockRejectedValue(lost);
+    isConfirmed.mockResolvedValue({ button: { accept: true } });
+    await run(id);
+    expect(emit.mock.calls).toEqual([[text, 'error', expect.anything()]]);
+  });
+
   const delivered = (path: string) => ({
     delivery: { state: 'delivered' as const, path, message: null }
   });

@@ -1,8 +1,17 @@
 /** Submissions without the dialog whose answer is lost: sent again, they stay one job. */
-import type { IDialogApi } from '../src/jobs/client';
-import { ApiError } from '../src/jobs/client';
+import { Notification } from '@jupyterlab/apputils';
+import { CommandRegistry } from '@lumino/commands';
+
 import { SubmitDialogs } from '../src/dialog/submitDialogs';
+import { addGroupCommands, GroupCommandIDs } from '../src/groupCommands';
+import {
+  addJobCommands,
+  CommandIDs,
+  type CommandServices
+} from '../src/jobCommands';
+import { ApiError, type IDialogApi, type IJobsApi } from '../src/jobs/client';
 import type { Choices, Job } from '../src/jobs/job';
+import { Jobs } from '../src/jobs/model';
 import type { INotebookSource } from '../src/source';
 import { job, TRANS } from './fixtures';
 
@@ -100,3 +109,37 @@ it('does not send a refusal again that is not about its key', async () => {
   await expect(dialogs.submit(source())).rejects.toBe(OTHER);
   expect(keys).toHaveLength(1);
 });
+
+it.each([
+  [CommandIDs.rerun, { name: 'study-1' }],
+  [GroupCommandIDs.rerunFailed, { group: 'night' }]
+])(
+  '%s keeps its key, and says that pressing again is safe',
+  async (id, args) => {
+    const emit = jest.spyOn(Notification, 'emit').mockReturnValue('');
+    const keys: string[] = [];
+    const rerun = (_: string, __: unknown, key: string) =>
+      keys.push(key) === 1
+        ? Promise.reject(AWAY)
+        : Promise.resolve(job({ rerun_of: 'study-1', group: 'night' }));
+    const list = () => Promise.resolve({ jobs: [], next: null });
+    const jobs = new Jobs({ rerun, list } as unknown as IJobsApi, []);
+    jobs.update(job({ name: 'study-1', group: 'night', state: 'failed' }));
+    const commands = new CommandRegistry();
+    const services = {
+      commands,
+      jobs,
+      trans: TRANS
+    } as unknown as CommandServices;
+    addJobCommands(services);
+    addGroupCommands(services);
+    await commands.execute(id, args);
+    expect(emit.mock.calls.map(([text]) => text)).toEqual([
+      'Away. Sending again is safe: it stays one job.'
+    ]);
+    await commands.execute(id, args);
+    expect(keys).toHaveLength(2);
+    expect(keys[1]).toBe(keys[0]);
+    emit.mockRestore();
+  }
+);

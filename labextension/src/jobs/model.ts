@@ -31,7 +31,7 @@ import {
   pageSizeFor
 } from './pages';
 import { PendingSweeps } from './pendingSweeps';
-import { RETRY_DELAYS_MS, sendWithRetries } from './retries';
+import { RETRY_DELAYS_MS, sendWithRetries, UnansweredKeys } from './retries';
 import type { SweepSubmission, SweptJobs } from './sweep';
 
 /** Stores the jobs that this page has loaded. */
@@ -144,10 +144,10 @@ export class Jobs implements IJobs {
   rerun(
     name: string,
     changes: Changes = {},
-    idempotencyKey: string = UUID.uuid4()
+    idempotencyKey?: string
   ): Promise<Job> {
-    return this._create(() =>
-      this._client.rerun(name, changes, idempotencyKey)
+    return this._rerunKeys.send([name, changes], idempotencyKey, key =>
+      this._create(() => this._client.rerun(name, changes, key))
     );
   }
 
@@ -386,6 +386,7 @@ export class Jobs implements IJobs {
   private readonly _jobs = new OrderedJobs();
   /** The sort keys of jobs for which `settled` was emitted. */
   private readonly _settled = new Set<string>();
+  private readonly _rerunKeys = new UnansweredKeys();
   private readonly _groups = new GroupLoads(this._loadPage);
   private _cursor: string | null = null;
   /** The key of the newest job above which some may be missing; null while events bring all. */

@@ -1,5 +1,7 @@
-/** Sends a request again if no answer came. */
-import { ApiError } from './client';
+/** Sends a request again if no answer came, by itself or when the user asks for it again. */
+import { UUID } from '@lumino/coreutils';
+
+import { ApiError, isUncertain } from './client';
 
 /** Delays before each retry of a submission that got no answer, in milliseconds. */
 export const RETRY_DELAYS_MS = [500, 2000];
@@ -24,4 +26,36 @@ export async function sendWithRetries<T>(
     }
   }
   return send();
+}
+
+/** Keeps the keys of submissions of which nobody knows what became: sent again, they are one job. */
+export class UnansweredKeys {
+  /**
+   * Send a request with the given key. Without one it gets that of the same request if this had no
+   * answer, and else a new one.
+   *
+   * @param request what tells it from others, as JSON has it
+   */
+  async send<T>(
+    request: unknown,
+    key: string | undefined,
+    send: (key: string) => Promise<T>
+  ): Promise<T> {
+    if (key !== undefined) {
+      return send(key);
+    }
+    const text = JSON.stringify(request);
+    const ownKey = this._keys.get(text) ?? UUID.uuid4();
+    this._keys.delete(text);
+    try {
+      return await send(ownKey);
+    } catch (error) {
+      if (isUncertain(error)) {
+        this._keys.set(text, ownKey);
+      }
+      throw error;
+    }
+  }
+
+  private readonly _keys = new Map<string, string>();
 }

@@ -4,6 +4,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import type { CommandRegistry } from '@lumino/commands';
 
 import { isConfirmed, type Question } from '../jobCommands';
+import { isUncertain } from '../jobs/client';
 import { isFinal, type Job, resultPath } from '../jobs/job';
 import type { IPreferences } from '../settings/preferences';
 import type { IJobs } from '../tokens';
@@ -30,6 +31,8 @@ export type JobsAction = {
   progress: (done: number, total: number) => string;
   /** What could not be done. */
   failure: (failed: number, total: number) => string;
+  /** What may have been done, without an answer; left out where a repetition does no harm. */
+  uncertainty?: (failed: number, total: number) => string;
   /** Names of the jobs to which it is being done: a second press must not do it again. */
   readonly underWay: Set<string>;
 };
@@ -44,60 +47,68 @@ type Services = {
 
 export function createJobsActions(services: Services): JobsAction[] {
   return [
-    ...repeatingActions(services),
+    openAction(services),
+    rerunAction(services),
     cancelAction(services),
     deleteAction(services)
   ];
 }
 
-function repeatingActions(services: Services): JobsAction[] {
-  const { commands, contents, jobs, trans } = services;
-  return [
-    {
-      id: 'open',
-      label: trans.__('Open'),
-      caption: trans.__('Open the results of the selected jobs'),
-      appliesTo: job => resultPath(job) !== null,
-      question: ({ length }) =>
-        length <= MAX_UNASKED
-          ? null
-          : {
-              title: trans.__('Open %1 notebooks?', length),
-              body: trans.__('Each is opened in a tab of its own.'),
-              yes: trans.__('Open'),
-              no: trans.__('Cancel')
-            },
-      run: job =>
-        openResultOrThrow(commands, resultPath(job) ?? '', trans, {
-          name: job.name,
-          contents
-        }),
-      progress: (done, total) => trans.__('Opened %1 of %2', done, total),
-      failure: (failed, total) =>
-        trans.__('%1 of %2 results were not opened', failed, total),
-      underWay: new Set()
-    },
-    {
-      id: 'rerun',
-      label: trans.__('Rerun'),
-      caption: trans.__('Run the selected jobs again as they were frozen'),
-      appliesTo: isFinal,
-      question: ({ length }) =>
-        length <= MAX_UNASKED
-          ? null
-          : {
-              title: trans.__('Rerun %1 jobs?', length),
-              body: trans.__('Each becomes a new job.'),
-              yes: trans.__('Rerun'),
-              no: trans.__('Cancel')
-            },
-      run: ({ name }) => jobs.rerun(name),
-      progress: (done, total) => trans.__('Reran %1 of %2', done, total),
-      failure: (failed, total) =>
-        trans.__('%1 of %2 jobs were not rerun', failed, total),
-      underWay: new Set()
-    }
-  ];
+function openAction(services: Services): JobsAction {
+  const { commands, contents, trans } = services;
+  return {
+    id: 'open',
+    label: trans.__('Open'),
+    caption: trans.__('Open the results of the selected jobs'),
+    appliesTo: job => resultPath(job) !== null,
+    question: ({ length }) =>
+      length <= MAX_UNASKED
+        ? null
+        : {
+            title: trans.__('Open %1 notebooks?', length),
+            body: trans.__('Each is opened in a tab of its own.'),
+            yes: trans.__('Open'),
+            no: trans.__('Cancel')
+          },
+    run: job =>
+      openResultOrThrow(commands, resultPath(job) ?? '', trans, {
+        name: job.name,
+        contents
+      }),
+    progress: (done, total) => trans.__('Opened %1 of %2', done, total),
+    failure: (failed, total) =>
+      trans.__('%1 of %2 results were not opened', failed, total),
+    underWay: new Set()
+  };
+}
+
+function rerunAction({ jobs, trans }: Services): JobsAction {
+  return {
+    id: 'rerun',
+    label: trans.__('Rerun'),
+    caption: trans.__('Run the selected jobs again as they were frozen'),
+    appliesTo: isFinal,
+    question: ({ length }) =>
+      length <= MAX_UNASKED
+        ? null
+        : {
+            title: trans.__('Rerun %1 jobs?', length),
+            body: trans.__('Each becomes a new job.'),
+            yes: trans.__('Rerun'),
+            no: trans.__('Cancel')
+          },
+    run: ({ name }) => jobs.rerun(name),
+    progress: (done, total) => trans.__('Reran %1 of %2', done, total),
+    failure: (failed, total) =>
+      trans.__('%1 of %2 jobs were not rerun', failed, total),
+    uncertainty: (failed, total) =>
+      trans.__(
+        'It is not known whether %1 of %2 jobs were rerun',
+        failed,
+        total
+      ),
+    underWay: new Set()
+  };
 }
 
 function cancelAction({ jobs, preferences, trans }: Services): JobsAction {
@@ -232,9 +243,14 @@ async function runAll(
   await Promise.all(Array.from({ length: CONCURRENCY }, work));
   onProgress('');
   if (errors.length > 0) {
+    const uncertain = errors.find(isUncertain);
+    const describe =
+      uncertain === undefined
+        ? action.failure
+        : (action.uncertainty ?? action.failure);
     const text = [
-      trans.__('%1:', action.failure(errors.length, jobs.length)),
-      errorText(errors[0], trans, false)
+      trans.__('%1:', describe(errors.length, jobs.length)),
+      errorText(uncertain ?? errors[0], trans, false)
     ].join(' ');
     showToast({ type: 'error', text }, trans);
   }
