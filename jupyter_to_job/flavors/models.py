@@ -68,10 +68,14 @@ class _Entry(Extensible):
 
 
 class Allowed(_Model):
-    """Who may use a flavor. Empty: everybody."""
+    """Who may use a flavor: members of one of these groups. None: everybody."""
+
+    model_config = ConfigDict(json_schema_extra={"required": ["groups"]})
 
     groups: tuple[Text, ...] = Field(
-        default=(), description="The operating system's groups; on a cluster the annotation's."
+        default_factory=tuple,
+        description="The operating system's groups; on a cluster the annotation's.",
+        json_schema_extra={"minItems": 1},
     )
 
 
@@ -94,7 +98,9 @@ class Flavor(_Entry):
         min_length=1, description="Devices to choose from; the first is taken if none is named."
     )
     queue: Word | None = Field(default=None, description="Kueue's local queue.")
-    allowed: Allowed = Field(default=Allowed(), description="Who may use it; default: everybody.")
+    allowed: Allowed = Field(
+        default_factory=Allowed, description="Who may use it; default: everybody."
+    )
 
     def permits(self, groups: frozenset[str]) -> bool:
         """Tell whether a member of `groups` may use this flavor."""

@@ -28,6 +28,7 @@ def check_rules(catalog: Any) -> Iterator[Finding]:
     devices = {k: _mapping(v) for k, v in _mapping(document.get("devices")).items()}
     for name, flavor in flavors.items():
         yield from _check_devices(("flavors", name), flavor, devices)
+        yield from _check_allowed(("flavors", name, "allowed"), flavor.get("allowed"))
     for name, device in devices.items():
         yield from _check_limits(("devices", name, "limits"), device)
     yield from _check_default(_mapping(document.get("default")), flavors)
@@ -66,6 +67,13 @@ def _check_devices(
         message = "This flavor has `gpus`, but none of its devices has a `resource`."
         hint = "Add a device with a `resource` or `limits`, or delete `gpus`."
         yield Finding((*path, "gpus"), message, hint)
+
+
+def _check_allowed(path: tuple[str, ...], allowed: Any) -> Iterator[Finding]:
+    """Check that `allowed` names a group: whoever empties the list may mean nobody."""
+    if allowed in ({}, {"groups": []}):
+        hint = "List one group, or delete `allowed` if the flavor is for everybody."
+        yield Finding(path, "`allowed` names no group.", hint)
 
 
 def _check_limits(path: tuple[str, ...], device: dict[str, Any]) -> Iterator[Finding]:

@@ -54,7 +54,7 @@ flavors:
     retries: 2
     devices: [all]
     queue: gpu
-    allowed: {groups: []}
+    allowed: {groups: [1.50, on]}
 devices:
   all:
     <<: *common
@@ -134,7 +134,8 @@ def test_editors_accept_what_loads(text: str) -> None:
 @pytest.mark.parametrize(
     "change",
     [("gpus: 2", "gpu: 2"), ("memory: 2Gi", "memory: 2 GB"), ("io/v1", "io/v2"),
-     ("isolation: software", "isolation: perfect"), ("devices: [cpu]", "devices: []")],
+     ("isolation: software", "isolation: perfect"), ("devices: [cpu]", "devices: []"),
+     ("[research]", "[]"), ("{groups: [research]}", "{}")],
 )  # fmt: skip
 def test_editors_mark_what_does_not(change: tuple[str, str]) -> None:
     assert not Draft202012Validator(schema()).is_valid(yaml.safe_load(GOOD.replace(*change)))
