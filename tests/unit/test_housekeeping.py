@@ -21,6 +21,7 @@ from jupyter_to_job.exchange import FileExchange
 from jupyter_to_job.exchange.retention import Policy
 
 from ..processes import until
+from . import exchanges
 
 GIB = 1 << 30
 Scrape = Callable[[str], float]
@@ -126,3 +127,39 @@ def test_a_disk_that_runs_out_of_inodes_is_full(
     with keeping(exchange) as scraped:
         until(lambda: scraped("free") == GIB // 2, "it has looked at the disk")
         assert scraped("free") < scraped("reserve")
+
+
+def test_what_owners_use_is_measured_before_all_else(
+    exchange: FileExchange, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, may_end = threading.Event(), threading.Event()
+
+    def remove_leftovers() -> None:
+        begun.set()
+        may_end.wait(30)
+
+    exchanges.add(exchange, "train-abcdefgh")
+    monkeypatch.setattr(exchange, "remove_leftovers", remove_leftovers)
+    with keeping(exchange) as scraped:
+        try:
+            assert begun.wait(30)
+            assert scraped("used") > 0
+        finally:
+            may_end.set()
+
+
+def test_what_owners_use_is_measured_where_tidying_up_fails(
+    exchange: FileExchange, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    exchanges.add(exchange, "train-abcdefgh")
+    monkeypatch.setattr(exchange, "remove_leftovers", fail)
+    monkeypatch.setattr(housekeeping, "MIN_INTERVAL", 0.01)
+    monkeypatch.setattr(housekeeping, "SHARE", 1)
+    with keeping(exchange) as scraped:
+        until(lambda: scraped("used") > 0, "it has measured")
+        used = scraped("used")
+        exchanges.add(exchange, "train-bbbbbbbb")
+        until(lambda: scraped("used") > used, "it has measured again")

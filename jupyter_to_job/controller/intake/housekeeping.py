@@ -6,6 +6,7 @@ import logging
 import shutil
 import threading
 import time
+from collections.abc import Callable
 
 from ...exchange import FileExchange
 from ...exchange.retention import Policy, enforce
@@ -26,8 +27,9 @@ class Housekeeping:
     """Two threads that keep house from `start` until `stop`.
 
     One measures what owners use, removes old blobs and what killed processes left behind, and
-    clears jobs that were kept long enough. The other looks at how much of the disk is free: an
-    alert goes by it, and a round may take many minutes.
+    clears jobs that were kept long enough. It measures before all else, too: until then the limit of
+    each owner holds nobody. The other looks at how much of the disk is free: an alert goes by it,
+    and a round may take many minutes.
     """
 
     def __init__(
@@ -49,20 +51,31 @@ class Housekeeping:
         self._stop.set()
 
     def _run(self) -> None:
+        self._try(self._measure)
         interval = 0.0
         while not self._stop.wait(interval):
             begun = time.monotonic()
-            try:
-                self._exchange.remove_leftovers()
-                removed = collect(self._exchange.root)
-                if removed:
-                    _log.info("%d blobs removed that nothing used any more", removed)
-                for name in enforce(self._exchange, self._policy):
-                    _log.info("%s: cleared", name)
-                self._metrics.exchange_used.set(self._budgets.measure())
-            except Exception:  # an error of one round must not end all later ones
-                _log.exception("the disk cannot be tidied up")
+            self._try(self._tidy)
+            self._try(self._measure)
             interval = max(MIN_INTERVAL, SHARE * (time.monotonic() - begun))
+
+    def _try(self, step: Callable[[], object]) -> None:
+        """Take a step. Its error ends neither the others nor later rounds."""
+        try:
+            step()
+        except Exception:
+            _log.exception("the disk cannot be tidied up")
+
+    def _measure(self) -> None:
+        self._metrics.exchange_used.set(self._budgets.measure())
+
+    def _tidy(self) -> None:
+        self._exchange.remove_leftovers()
+        removed = collect(self._exchange.root)
+        if removed:
+            _log.info("%d blobs removed that nothing used any more", removed)
+        for name in enforce(self._exchange, self._policy):
+            _log.info("%s: cleared", name)
 
     def _watch_disk(self) -> None:
         interval = 0.0
