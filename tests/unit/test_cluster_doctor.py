@@ -350,6 +350,28 @@ def test_labels_that_it_names_replace_other_values(server: PretendApiServer) -> 
         assert mend.startswith(f"kubectl label --overwrite namespace team {label}")
 
 
+def test_where_all_namespaces_are_served(server: PretendApiServer) -> None:
+    """Those with our label are for dev pods: the policy is for them, and so is Pod Security."""
+    server.set_variable("JUPYTER_TO_JOB_NAMESPACES", "*")
+    of_policy = shipped("policies/no-devices.yaml")
+    server.documents[f"{POLICIES}/{NO_DEVICES.name}"] = of_policy["ValidatingAdmissionPolicy"]
+    binding = of_policy["ValidatingAdmissionPolicyBinding"]
+    server.documents[f"{BINDINGS}/{NO_DEVICES.name}"] = binding
+    (fault,) = (f for f in doctor()[0] if f["level"] != "ok")
+    assert fault["message"] == f"{NO_DEVICES.name} reaches no namespace: {NO_DEVICES.without}."
+    assert "namespace NAME jupyter-to-job.io/dev-pods=true" in fault["mend"]
+    labels = server.documents["/api/v1/namespaces/team"]["metadata"]["labels"]
+    labels["jupyter-to-job.io/dev-pods"] = "true"
+    found, code = doctor()
+    assert ([f for f in found if f["level"] != "ok"], code) == ([], 0)
+    said = [f["message"] for f in found]
+    assert f"{NO_DEVICES.name} is in force" in said
+    assert "team: 1 dev pod, Pod Security restricted" in said
+    del labels["pod-security.kubernetes.io/enforce"]
+    (fault,) = (f for f in doctor()[0] if f["level"] != "ok")
+    assert fault["message"].startswith("team (1 dev pod) enforces no Pod Security")
+
+
 def test_only_what_is_wrong_is_told(server: PretendApiServer) -> None:
     """Of one fault the other checks say nothing, where they do not depend on it."""
     no_role(server)

@@ -88,12 +88,14 @@ class Installation:
         for name in self.namespaces:
             if name != EVERYWHERE and self.has_namespace(name):
                 return name
-        if EVERYWHERE in self.namespaces:
-            for namespace in self.api.items(
-                "/api/v1/namespaces", labelSelector=_selector(DEV_PODS)
-            ):
-                return str(namespace["metadata"]["name"])
-        return self.namespace
+        labelled = self.labelled_namespaces if EVERYWHERE in self.namespaces else []
+        return next(iter(labelled), self.namespace)
+
+    @cached_property
+    def labelled_namespaces(self) -> list[str]:
+        """The namespaces with our label: where all are served, those that are for dev pods."""
+        namespaces = self.api.items("/api/v1/namespaces", labelSelector=label_selector(DEV_PODS))
+        return [str(namespace["metadata"]["name"]) for namespace in namespaces]
 
     def has_namespace(self, name: str) -> bool:
         """Tell whether a namespace exists."""
@@ -171,7 +173,7 @@ class Installation:
     def pods(self) -> list[Manifest]:
         """Return its pods, the newest last."""
         path = f"/api/v1/namespaces/{self.namespace}/pods"
-        pods = self.api.items(path, labelSelector=_selector(CONTROLLER))
+        pods = self.api.items(path, labelSelector=label_selector(CONTROLLER))
         return sorted(pods, key=lambda pod: str(pod["metadata"]["creationTimestamp"]))
 
     def health_path(self) -> str:
@@ -185,7 +187,7 @@ class Installation:
         raise NotFound("No pod of the controller runs.", "See the lines about the controller.")
 
 
-def _selector(labels: dict[str, str]) -> str:
+def label_selector(labels: dict[str, str]) -> str:
     """Return the query for what has all of these labels."""
     return ",".join(f"{key}={value}" for key, value in labels.items())
 

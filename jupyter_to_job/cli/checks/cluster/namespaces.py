@@ -19,10 +19,15 @@ _OPEN = ("", "privileged")
 
 
 def check(api: ClusterApi, installation: Installation) -> Iterator[CheckResult]:
-    """Check each namespace that the controller serves, and those that it could serve."""
+    """Check each namespace that the controller serves, and those that it could serve.
+
+    Where all are served, those with our label are checked.
+    """
     for name in installation.namespaces:
         if name == EVERYWHERE:
             yield ok("All namespaces are served: whoever may create pods may submit jobs")
+            for labelled in installation.labelled_namespaces:
+                yield _namespace(api, labelled)
         else:
             yield _namespace(api, name)
     yield from _unlisted(api, installation)

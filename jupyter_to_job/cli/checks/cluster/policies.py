@@ -9,7 +9,7 @@ from ....backends.kubernetes.records import JOB_LABEL
 from ....domain.errors import JobsError, NotFound
 from ..result import CheckResult, ok, problem, warning
 from .api import ClusterApi, Manifest
-from .installation import EVERYWHERE, Installation
+from .installation import EVERYWHERE, Installation, label_selector
 from .trial_pod import trial_pod
 
 _ADMISSION = "/apis/admissionregistration.k8s.io/v1"
@@ -81,7 +81,7 @@ def _unknown_controller(policy: Manifest, installation: Installation) -> tuple[s
 def _outside(
     api: ClusterApi, installation: Installation, bindings: list[Manifest]
 ) -> tuple[str, str] | None:
-    """Return which namespaces of dev pods no binding reaches."""
+    """Return which listed namespaces no binding reaches, or of `*` that none is reached."""
     selectors = [
         (spec.get("matchResources") or {}).get("namespaceSelector") or {} for spec in bindings
     ]
@@ -90,11 +90,19 @@ def _outside(
     for name in installation.namespaces:
         if name != EVERYWHERE and not any(_has(api, name, labels) for labels in label_sets):
             missing.append(name)
+    labels = " ".join(f"{key}={value}" for key, value in label_sets[0].items())
+    if EVERYWHERE in installation.namespaces and not any(_reached(api, s) for s in label_sets):
+        fix = f"kubectl label --overwrite namespace NAME {labels}, for each NAME with dev pods."
+        return f"{NO_DEVICES.name} reaches no namespace", fix
     if not missing:
         return None
-    labels = " ".join(f"{key}={value}" for key, value in label_sets[0].items())
     fix = f"kubectl label --overwrite namespace {' '.join(missing)} {labels}"
     return f"{NO_DEVICES.name} does not reach {', '.join(missing)}", fix
+
+
+def _reached(api: ClusterApi, labels: dict[str, str]) -> list[Manifest]:
+    """Return the namespaces that have all of these labels."""
+    return list(api.items("/api/v1/namespaces", labelSelector=label_selector(labels)))
 
 
 def _has(api: ClusterApi, namespace: str, labels: dict[str, str]) -> bool:
