@@ -185,7 +185,7 @@ class Controller:
         policy = Policy.parse(settings.retention, settings.exchange_cap)
         self._housekeeping = Housekeeping(exchange, context.intake.budgets, policy, metrics)
         reconciler.objects.measure(metrics)
-        metrics.failing_watches.labels("nodes").set_function(nodes.is_failing)
+        nodes.measure(metrics)
         metrics.feed_clients.set_function(context.feed.clients)
 
     def _on_change(self, job: str) -> None:

@@ -32,6 +32,7 @@ from .callers.volumes import JobOrigins, require_same_workspace, volume_path
 from .feed.job_event import held_elsewhere
 from .intake.blobs import Blobs
 from .intake.snapshots import read_snapshot
+from .job_tracker import units_of
 from .pod_planner import PodPlanner
 from .preflight.cluster_checks import ClusterChecks
 from .recent_events import RecentEvents
@@ -156,7 +157,7 @@ class GatewayJobs(JobService):
         """Return what a job would wait for: fewer devices of its kind are free than it needs."""
         wait = self._context.forecasts.of_trial(request)
         units = self._planner.units(self._context.catalog(), self._origin).get(choice.device_name)
-        needed = choice.flavor.gpus
+        needed = units_of(request)
         if units is None or units.free is None or units.free >= needed:
             return wait
         need = Need(choice.device_name, str(needed), str(units.free))

@@ -18,6 +18,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 
 from job_runner.protocol import layout
 from jupyter_to_job.backends.kubernetes import JobPods, job_manifest
+from jupyter_to_job.backends.kubernetes.device_counts import PodRequests
 from jupyter_to_job.backends.kubernetes.nodes import NodeRecord
 from jupyter_to_job.backends.kubernetes.pod_patch import read_patch
 from jupyter_to_job.controller.callers import identity
@@ -39,11 +40,15 @@ default: {flavor: small, device: near}
 flavors:
   small: {cpu: 1, gpus: 1, devices: [near, far, ready, grows]}
   queued: {cpu: 1, gpus: 1, devices: [near], queue: gpus}
+  part: {cpu: 1, devices: [slice]}
+  parts: {cpu: 1, gpus: 2, devices: [slice]}
+  two: {cpu: 1, gpus: 2, devices: [ready]}
 devices:
   near: {resource: example.org/gpu, node_selector: {kind: near}}
   far: {resource: example.org/gpu, node_selector: {kind: far}}
   ready: {resource: example.org/gpu, image: "registry/ready:1"}
   grows: {resource: example.org/gpu, node_selector: {kind: near}, autoscaled: true}
+  slice: {limits: {example.org/slice: 1}}
 """
 
 
@@ -87,6 +92,7 @@ def dev_pod(
     rules: Tenants | None = None,
     lacks_kueue: Callable[[], bool] = lambda: False,
     status: Any = None,
+    busy: list[PodRequests] | None = None,
     env: Any = (),
     **spec: Any,
 ) -> Iterator[DevPod]:
@@ -99,7 +105,9 @@ def dev_pod(
     identities = Identities(cluster, rules or tenants(), cluster, Clock())
     catalog = exchange.root.parent / "flavors.yaml"
     catalog.write_text(CATALOG)
-    planner = PodPlanner(lambda: nodes, lambda: patch or {}, is_starting, lacks_kueue=lacks_kueue)
+    planner = PodPlanner(
+        lambda: nodes, lambda: patch or {}, is_starting, lambda: busy, lacks_kueue=lacks_kueue
+    )
     with (
         serve(exchange, identities, catalog, planner) as url,
         httpx.Client(base_url=f"{url}/api/", trust_env=False, timeout=20) as client,
@@ -338,6 +346,27 @@ def test_the_patch_says_on_which_nodes_jobs_may_be(
         assert pod.submit(device="near")["mounts"] == before["mounts"] == mounts
     messages = [problem["message"] for problem in before["problems"]]
     assert ("No node has the device near now." in messages) is lacks
+
+
+@pytest.mark.parametrize(
+    ("flavor", "in_use", "needs"),
+    [
+        ("part", 0, []),
+        ("part", 1, [{"resource": "slice", "amount": "1", "free": "0"}]),
+        ("parts", 0, []),  # a device's limits are given once, whatever `gpus` says
+        ("parts", 1, [{"resource": "slice", "amount": "1", "free": "0"}]),
+        ("two", 0, [{"resource": "ready", "amount": "2", "free": "1"}]),
+    ],
+)
+def test_it_is_told_that_fewer_devices_are_free(
+    exchange: FileExchange, flavor: str, in_use: int, needs: list[Any]
+) -> None:
+    there = {"example.org/gpu": Decimal(1), "example.org/slice": Decimal(1)}
+    nodes = [NodeRecord("n", "n", {}, capacity=there, allocatable=there)]
+    busy = [PodRequests("others", "busy", "b", "n", {"example.org/slice": Decimal(in_use)})]
+    with dev_pod(exchange, "ReadWriteMany", nodes, busy=busy) as pod:
+        found = pod.post("preflight", notebook=NOTEBOOK_PATH, flavor=flavor)
+    assert found["wait"]["needs"] == needs
 
 
 def test_nothing_is_planned_before_the_nodes_are_known(exchange: FileExchange) -> None:

@@ -22,6 +22,7 @@ from jupyter_to_job.backends.port import Units
 from jupyter_to_job.controller.cluster import informer
 from jupyter_to_job.controller.cluster.cluster import Cluster
 from jupyter_to_job.controller.cluster.node_watch import NodeWatch
+from jupyter_to_job.controller.metrics import Metrics
 from jupyter_to_job.controller.pod_planner import PodPlanner
 from jupyter_to_job.controller.reconciling.reconciler import Reconciler
 from jupyter_to_job.domain.errors import Unavailable
@@ -356,6 +357,33 @@ async def test_devices_are_counted_where_the_right_is_given(
         await until(lambda: all_pods != 200 or not counts_devices or nodes.requests() is not None)
         assert planner.units(catalog, {"architecture": "arm64"}) == units
         assert ("/api/v1/pods" in server.asked) == counts_devices
+        task.cancel()
+
+
+async def test_devices_are_not_counted_once_the_right_is_taken_away(
+    jobs: FileExchange, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("MIN_RETRY_DELAY", "MAX_RETRY_DELAY"):
+        monkeypatch.setattr(informer, name, 0.05)
+    server, metrics = ApiServer(), Metrics()
+    server.nodes = server.all_pods = 200
+
+    def failing(resource: str) -> float | None:
+        name = "jupyter_to_job_failing_watches"
+        return metrics.registry.get_sample_value(name, {"resource": resource})
+
+    async with reconciling(server, jobs, tmp_path) as reconciler:
+        nodes = NodeWatch(reconciler.cluster, counts_devices=True)
+        nodes.measure(metrics)
+        task = asyncio.create_task(nodes.run())
+        await until(lambda: bool(nodes.requests()))
+        assert (failing("nodes"), failing("all_pods")) == (0, 0)
+        server.all_pods = 403
+        await until(lambda: nodes.requests() is None)
+        assert (failing("nodes"), failing("all_pods")) == (0, 1)
+        server.all_pods = 200
+        await until(lambda: bool(nodes.requests()))
+        assert failing("all_pods") == 0
         task.cancel()
 
 

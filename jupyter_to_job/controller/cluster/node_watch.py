@@ -10,6 +10,7 @@ from collections.abc import Collection
 
 from ...backends.kubernetes.device_counts import PodRequests
 from ...backends.kubernetes.nodes import NodeRecord
+from ..metrics import Metrics
 from .cluster import Cluster
 
 
@@ -29,16 +30,20 @@ class NodeWatch:
         """Tell whether the nodes were not asked for yet."""
         return not self._nodes.answered.is_set()
 
-    def is_failing(self) -> bool:
-        """Tell whether the watch of the nodes does not work."""
-        return self._nodes.is_failing
+    def measure(self, metrics: Metrics) -> None:
+        """Show which of its watches do not work."""
+        gauge = metrics.failing_watches
+        gauge.labels("nodes").set_function(lambda: self._nodes.is_failing)
+        if (requests := self._requests) is not None:
+            gauge.labels("all_pods").set_function(lambda: requests.is_failing)
 
     def nodes(self) -> Collection[NodeRecord] | None:
         """Return the nodes; None where they are not known."""
         return list(self._nodes.records.values()) if self._nodes.synced.is_set() else None
 
     def requests(self) -> Collection[PodRequests] | None:
-        """Return what the pods on nodes asked for; None where that is not known."""
-        if self._requests is None or not self._requests.synced.is_set():
+        """Return what the pods on nodes asked for; None where that is not known now."""
+        informer = self._requests
+        if informer is None or not informer.synced.is_set() or informer.is_failing:
             return None
-        return list(self._requests.records.values())
+        return list(informer.records.values())
