@@ -89,8 +89,10 @@ function AddFile({ model }: ModelProps): ReactElement {
   const id = useId();
   const [path, setPath] = useState('');
   const add = () => {
-    model.change(() => files.add(path));
-    setPath('');
+    if (model.sendingKey === null && path.trim() !== '') {
+      model.change(() => files.add(path));
+      setPath('');
+    }
   };
   return (
     <div className="jp-ToJobDialog-row">
@@ -107,6 +109,8 @@ function AddFile({ model }: ModelProps): ReactElement {
           autoComplete="off"
           aria-describedby={`${id}-help`}
           onChange={event => setPath(event.target.value)}
+          // A click on SEND adds it, too. A window that loses the focus keeps its active element.
+          onBlur={({ target }) => target !== document.activeElement && add()}
           onKeyDown={event => {
             if (event.key === 'Enter' && !event.nativeEvent.isComposing) {
               add();
