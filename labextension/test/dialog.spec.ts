@@ -307,6 +307,22 @@ describe('SubmitModel', () => {
     }
   );
 
+  it('asks again for a catalog that it did not get, at the next change', async () => {
+    const server = new Server();
+    const error = new ApiError('unreachable', 'HTTP 503');
+    server.catalog = error;
+    const { model } = await open({}, server);
+    model.setText('name', 'a');
+    expect(model.failure).toBeNull(); // it is asked for
+    await settle();
+    expect(model.failure).toEqual({ error, isSubmission: false });
+    server.catalog = CATALOG;
+    model.setText('name', 'ab');
+    await settle();
+    expect([model.catalog, model.failure]).toEqual([CATALOG, null]);
+    expect(server.asked.at(-1)).toMatchObject({ name: 'ab', flavor: 'small' });
+  });
+
   it('waits for remembered choices before it sends', async () => {
     const { model, sent } = await open();
     let answer: (found: { choices: Choices }) => void = () => undefined;

@@ -43,8 +43,7 @@ export class SubmitModel implements IDisposable {
     this._preflightQuery = new PreflightQuery(
       async choices => {
         await source.ready;
-        const submission = { ...source.toSubmission(), ...choices };
-        return this._api.checkSubmission(submission);
+        return _api.checkSubmission({ ...source.toSubmission(), ...choices });
       },
       error => this._onPreflight(error),
       debounceMs
@@ -83,7 +82,6 @@ export class SubmitModel implements IDisposable {
 
   /** Whether the latest submission was withdrawn in time. */
   isWithdrawn = false;
-
   isDisposed = false;
 
   /** Whether preflight has not answered yet for the current choices. */
@@ -236,6 +234,9 @@ export class SubmitModel implements IDisposable {
       update();
       this.failure = null;
       this.isWithdrawn = false;
+      if (this.catalog === null && !this._isLoading) {
+        void this.refreshCatalog();
+      }
       if (!this._formProblems.some(({ blocking }) => blocking)) {
         this._checkChoices(false);
       }
@@ -275,7 +276,6 @@ export class SubmitModel implements IDisposable {
   dispose(): void {
     this.isDisposed = true;
     this._preflightQuery.dispose();
-    Signal.disconnectReceiver(this);
     Signal.clearData(this);
   }
 
