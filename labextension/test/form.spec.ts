@@ -82,3 +82,20 @@ it('leaves a path in its field while another window has the focus', async () => 
   await until(isClosed);
   expect(sent[0]!.inputs).toEqual(['data/*.csv']);
 });
+
+it('keeps the line breaks of a parameter', async () => {
+  const value = 'select 1 -- one\nfrom t';
+  const sql = { name: 'sql', type: null, help: null, default: '…', value };
+  const sent = await open([sql]);
+  const field = () =>
+    find<HTMLTextAreaElement>('.jp-ToJobDialog-parameter .jp-mod-styled')!;
+  await until(() => field() !== null);
+  expect(field().value).toBe(value);
+  const first = field();
+  type(first, 'select 1');
+  expect(field()).toBe(first); // it has the focus still
+  type(first, `${value} where 1`);
+  send();
+  await until(isClosed);
+  expect(sent[0]!.parameters).toEqual({ sql: `${value} where 1` });
+});

@@ -120,6 +120,23 @@ describe('a parameter with several values', () => {
     expect(parameters.values).toEqual({ rate: 0.2 });
   });
 
+  it('does not split the one that has lines', () => {
+    const sql = 'select 1 -- one\nfrom t';
+    const parameters = form();
+    const name = 'sql';
+    const declared = { type: null, help: null };
+    parameters.setParameters([
+      { ...declared, name, default: '"…"', value: '' }
+    ]);
+    parameters.setText(name, sql);
+    parameters.setSeveral(name, true);
+    const error = 'At least one value.';
+    expect(parameters.fields![0]).toMatchObject({ text: '', count: 0, error });
+    expect(parameters.hasErrors).toBe(true);
+    parameters.setSeveral(name, false);
+    expect(parameters.values).toMatchObject({ sql });
+  });
+
   it('says what is wrong, and is reset', () => {
     const parameters = form();
     parameters.setSeveral('fast', true);

@@ -9,6 +9,9 @@ import type { JSONValue } from '@lumino/coreutils';
  */
 export type FieldKind = 'bool' | 'int' | 'float' | 'text' | 'json' | 'any';
 
+/** What separates several values of text, and what an `<input>` removes from its own. */
+export const LINE_BREAK = /[\r\n]/;
+
 /** Parse a field's text; undefined if it is invalid. */
 export function parseText(
   text: string,
@@ -104,10 +107,13 @@ export function errorText(
     case 'bool':
       return trans.__('Both values: true, false.');
     default:
-      return [text, ...splitValues(text, kind)].some(isTooLarge)
-        ? trans.__(
-            'This number is too large for the browser. In quotes it is text; a terminal keeps all its digits.'
-          )
+      if ([text, ...splitValues(text, kind)].some(isTooLarge)) {
+        return trans.__(
+          'This number is too large for the browser. In quotes it is text; a terminal keeps all its digits.'
+        );
+      }
+      return kind === 'text'
+        ? trans.__('At least one value.')
         : trans.__('JSON, such as [1, 2], {"a": 1}, "text" or null.');
   }
 }

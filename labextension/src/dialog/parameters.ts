@@ -12,6 +12,7 @@ import {
   errorText,
   type FieldKind,
   formatValue,
+  LINE_BREAK,
   parseText,
   parseValues
 } from './parameterValues';
@@ -145,7 +146,9 @@ export class ParameterForm {
       return;
     }
     if (isSeveral) {
-      const text = field.kind === 'bool' ? 'true, false' : field.text;
+      // The lines of a single value are not several values.
+      const oneLine = LINE_BREAK.test(field.text) ? '' : field.text;
+      const text = field.kind === 'bool' ? 'true, false' : oneLine;
       this._several.set(name, { text, values: parseValues(text, field.kind) });
     } else {
       const [first] = this._several.get(name)?.values ?? [];

@@ -3,7 +3,8 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import { type ReactElement, useRef } from 'react';
 
 import type { ParameterField } from './parameters';
-import type { ModelProps } from './section';
+import { LINE_BREAK } from './parameterValues';
+import type { ModelProps, TextFieldProps } from './section';
 import { Checkbox, Section, TextArea, TextField } from './section';
 
 export function ParametersSection({ model }: ModelProps): ReactElement {
@@ -96,7 +97,7 @@ function ParameterInput({ field, model }: ParameterProps): ReactElement {
       help={help}
     />
   ) : (
-    <TextField
+    <SingleValue
       label={label}
       text={text}
       onType={setText}
@@ -105,6 +106,20 @@ function ParameterInput({ field, model }: ParameterProps): ReactElement {
       help={help}
       error={error}
     />
+  );
+}
+
+/**
+ * The field of a single value. It has several lines once its text has a line break, which an
+ * `<input>` would remove, and keeps them, and the focus, when the line break is deleted.
+ */
+function SingleValue(props: TextFieldProps): ReactElement {
+  const hasLines = useRef(false);
+  hasLines.current ||= LINE_BREAK.test(props.text);
+  return hasLines.current ? (
+    <TextArea {...props} rows={3} />
+  ) : (
+    <TextField {...props} />
   );
 }
 

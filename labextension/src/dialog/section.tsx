@@ -32,7 +32,7 @@ export function Folded(props: {
   );
 }
 
-type TextFieldProps = {
+export type TextFieldProps = {
   label: ReactNode;
   text: string;
   onType: (text: string) => void;
@@ -66,7 +66,7 @@ export function TextField(props: TextFieldProps): ReactElement {
   );
 }
 
-/** A field of several lines, for several values. */
+/** A field of several lines. */
 export function TextArea(
   props: Omit<TextFieldProps, 'placeholder' | 'isNumeric'> & { rows: number }
 ): ReactElement {
