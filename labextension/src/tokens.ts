@@ -64,8 +64,12 @@ export interface IJobs {
   getEvents(name: string): Promise<ClusterEvent[] | null>;
   /** The newest job of a notebook among the loaded jobs. */
   getNewestOf(notebook: string): Job | undefined;
-  /** The newest job of a notebook, loaded or not; null if it has none. */
-  findNewestOf(notebook: string): Promise<Job | null>;
+  /**
+   * The newest job of a notebook, loaded or not; null if it has none.
+   *
+   * @param hasResult whether its result must be delivered
+   */
+  findNewestOf(notebook: string, hasResult?: boolean): Promise<Job | null>;
   /** Submit a notebook. Each call makes one job, except for calls with the same idempotency key. */
   submit(submission: Submission, idempotencyKey?: string): Promise<Job>;
   /** Submit several jobs of a notebook in one group. The same idempotency key makes no new ones. */

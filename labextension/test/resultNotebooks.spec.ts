@@ -1,4 +1,4 @@
-/** The line above an open result. */
+/** The line above an open result, and the way back from the source. */
 import type { JupyterFrontEnd } from '@jupyterlab/application';
 import { Notification } from '@jupyterlab/apputils';
 import { NotebookModel, type NotebookPanel } from '@jupyterlab/notebook';
@@ -12,6 +12,7 @@ import type { Job } from '../src/jobs/job';
 import { Jobs } from '../src/jobs/model';
 import plugin from '../src/plugins/resultNotebooks';
 import { job, TRANS, until } from './fixtures';
+import { DELIVERED } from './jobsServer';
 
 /** An open result of a job, whose only cell failed. */
 function openResult(bars: Widget[]) {
@@ -151,4 +152,80 @@ it('says that the source cannot be opened, and what to do', async () => {
   emit.mockRestore();
   log.mockRestore();
   bar.dispose();
+});
+
+describe('Bring Outputs Back in the source', () => {
+  const delivery = { ...DELIVERED.delivery, path: 'study-1.ipynb' };
+  const earlier = { ...DELIVERED, name: 'study-1', submitted: '1', delivery };
+  const waiting = job({ name: 'study-2', submitted: '2' });
+
+  /** Run it in the notebook; returns the results that were read. */
+  async function bringBack(jobs: Jobs): Promise<string[]> {
+    const commands = new CommandRegistry();
+    const read: string[] = [];
+    const contents = {
+      localPath: (path: string) => path,
+      get: (path: string) => {
+        read.push(path);
+        return Promise.reject(new Error('It was removed.'));
+      }
+    };
+    const source = {
+      context: { path: 'study.ipynb' },
+      content: { model: new NotebookModel() }
+    };
+    void plugin.activate(
+      { commands, serviceManager: { contents } } as unknown as JupyterFrontEnd,
+      jobs,
+      {
+        currentWidget: source,
+        widgetAdded: new Signal({}),
+        currentChanged: new Signal({}),
+        forEach: () => undefined
+      },
+      { load: () => TRANS },
+      null
+    );
+    await commands.execute('jupyter-to-job:bring-back');
+    return read;
+  }
+
+  const told: string[] = [];
+  beforeEach(() => {
+    told.length = 0;
+    jest.spyOn(console, 'error').mockImplementation();
+    jest
+      .spyOn(Notification, 'emit')
+      .mockImplementation(message => String(told.push(message)));
+  });
+  afterEach(() => jest.restoreAllMocks());
+
+  it('takes the newest result while a newer job waits', async () => {
+    const jobs = new Jobs({} as IJobsApi);
+    jobs.update(earlier);
+    jobs.update(waiting);
+    expect(await bringBack(jobs)).toEqual(['study-1.ipynb']);
+  });
+
+  it('finds a result that the page has not loaded', async () => {
+    const list = jest.fn(() =>
+      Promise.resolve({ jobs: [earlier], next: null })
+    );
+    const jobs = new Jobs({ list } as unknown as IJobsApi);
+    jobs.update(waiting);
+    expect(await bringBack(jobs)).toEqual(['study-1.ipynb']);
+    const state = 'succeeded,failed,cancelled';
+    const query = { limit: 50, notebook: 'study.ipynb', state };
+    expect(list.mock.calls).toEqual([[query]]);
+  });
+
+  it.each([
+    ['study-2 has not delivered its result yet.', [waiting]],
+    ['There is no result of this notebook.', []]
+  ])('says otherwise: %s', async (text, listed) => {
+    const list = () => Promise.resolve({ jobs: listed, next: null });
+    const jobs = new Jobs({ list } as unknown as IJobsApi);
+    expect(await bringBack(jobs)).toEqual([]);
+    expect(told).toEqual([expect.stringContaining(text)]);
+  });
 });

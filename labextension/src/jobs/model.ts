@@ -22,6 +22,7 @@ import {
   type Job,
   type Submission
 } from './job';
+import { findNewestJob } from './newestJob';
 import { OrderedJobs, sortKey } from './orderedJobs';
 import {
   loadAll,
@@ -105,15 +106,8 @@ export class Jobs implements IJobs {
     return this.all.find(job => job.notebook === notebook);
   }
 
-  async findNewestOf(notebook: string): Promise<Job | null> {
-    const loaded = this.getNewestOf(notebook);
-    if (loaded !== undefined || (this.isLoaded && !this.hasMore)) {
-      return loaded ?? null;
-    }
-    const { jobs } = await this._client.list({ limit: 1, notebook });
-    const [job] = jobs;
-    // An older server does not know the query, and answers with the newest job of all.
-    return job?.notebook === notebook ? job : null;
+  findNewestOf(notebook: string, hasResult = false): Promise<Job | null> {
+    return findNewestJob(this, this._client, notebook, hasResult);
   }
 
   submit(

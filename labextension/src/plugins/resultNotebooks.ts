@@ -164,16 +164,23 @@ class Results {
     await openSourceCell(this._services, panel, index, located);
   }
 
-  /** Bring back the outputs of a job, of the current result, or of the current source's job. */
+  /** Bring back the outputs of a job, of the current result, or of the newest of the current source. */
   private async _bringBack(name: string): Promise<void> {
     const panel = this._tracker.currentWidget;
     const current = this._pathOf(panel);
     let origin = name === '' ? this._currentResult : null;
     let path: string | null = current;
     if (origin === null) {
-      const job = await (name === ''
-        ? this._jobs.findNewestOf(current)
-        : this._jobs.find(name));
+      const job =
+        name !== ''
+          ? await this._jobs.find(name)
+          : ((await this._jobs.findNewestOf(current, true)) ??
+            (await this._jobs.findNewestOf(current)));
+      if (job && ['pending', 'held'].includes(job.delivery.state)) {
+        throw new Error(
+          this._trans.__('%1 has not delivered its result yet.', job.name)
+        );
+      }
       path = job && resultPath(job);
       origin = job && toProvenance(job);
     }
