@@ -27,9 +27,9 @@ class Housekeeping:
     """Two threads that keep house from `start` until `stop`.
 
     One measures what owners use, removes old blobs and what killed processes left behind, and
-    clears jobs that were kept long enough. It measures before all else, too: until then no owner has
-    a limit. The other looks at how much of the disk is free: an alert goes by it, and a round may
-    take many minutes.
+    clears jobs that were kept long enough. It measures before all else, too: until then nobody is
+    held to a limit. The other looks at how much of the disk is free: an alert goes by it, and a
+    round may take many minutes.
     """
 
     def __init__(
