@@ -81,8 +81,10 @@ def test_where_it_runs_and_what_notebooks_mount_is_not_its_business(name: str) -
 def test_it_has_the_resources_of_a_patched_agent(tmp_path: Path) -> None:
     """Rules of a namespace that want others of the agent want them of the courier, too."""
     (container,) = template_with(EXAMPLES / "agent-resources.yaml")["spec"]["containers"]
-    resources = {"cpu": "100m", "memory": "256Mi", "ephemeral-storage": "100Mi"}
-    assert container["resources"] == {"requests": resources, "limits": {**resources, "cpu": "500m"}}
+    assert container["resources"] == {
+        "requests": {"cpu": "100m", "memory": "256Mi", "ephemeral-storage": "100Mi"},
+        "limits": {"cpu": "500m", "memory": "256Mi"},
+    }
     path = tmp_path / "patch.yaml"
     agent = {"name": "agent", "resources": {"limits": {"cpu": "200m"}}}
     path.write_text(yaml.safe_dump({"spec": {"initContainers": [agent]}}))

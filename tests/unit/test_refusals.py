@@ -67,8 +67,8 @@ CASES = {
         f"{EVENT}maximum memory usage per Container is 256Mi, but limit is 512Mi",
         "limit_range", False,
         "A limit range of the namespace refuses it: maximum memory usage per Container is 256Mi, "
-        "but limit is 512Mi. Choose another flavor or device. If each is refused, it is the "
-        "agent's container: the administrator sets its resources in the pod patch.",
+        "but limit is 512Mi. Choose another flavor or device. If each is refused, it may be "
+        "the agent's container: the administrator sets its resources in the pod patch.",
     ),
     "Pod Security": (
         f'{EVENT}violates PodSecurity "restricted:latest": runAsNonRoot != true (pod must not)',

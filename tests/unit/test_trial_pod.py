@@ -93,6 +93,22 @@ def test_it_is_refused_where_agents_are(server: PretendApiServer) -> None:
     assert container["resources"] == patched["resources"] != agent["resources"]
 
 
+@pytest.mark.parametrize(
+    "content", ["a: [", "spec: [a]", "metadata: 2024-13-45", "spec: {initContainers: {a: 1}}"]
+)
+def test_a_wrong_pod_patch_is_a_problem_once(server: PretendApiServer, content: str) -> None:
+    server.set_variable("JUPYTER_TO_JOB_POD_PATCH", "/etc/jupyter-to-job/pod-patch.yaml")
+    data = server.documents[f"{OF_CONTROLLER}/configmaps/flavors"]["data"]
+    (container,) = the_pod(server)["spec"]["containers"]
+    data["pod-patch.yaml"] = content
+    assert the_pod(server)["spec"]["containers"] == [container]
+    found, code = doctor()
+    told = [f for f in found if "patch" in f["message"]]
+    assert [(f["area"], f["level"]) for f in told] == [("catalog", "problem")]
+    assert {"gateway", "policies"} <= {f["area"] for f in found}
+    assert code == 1
+
+
 def test_a_distrusted_gateway_is_a_problem(server: PretendApiServer) -> None:
     add_tls(server)
     says(server, DISTRUSTED)

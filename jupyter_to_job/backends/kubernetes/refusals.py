@@ -18,7 +18,7 @@ WORD_OF_CLUSTER = "Kubernetes answered"
 """How messages begin that are the API server's own."""
 _ASK = "Choose another flavor or device, or ask your administrator."
 _MAYBE_THE_AGENT = (
-    "Choose another flavor or device. If each is refused, it is the agent's container: the "
+    "Choose another flavor or device. If each is refused, it may be the agent's container: the "
     "administrator sets its resources in the pod patch."
 )
 """Kubernetes does not say which container a limit range refuses."""

@@ -42,6 +42,9 @@ def check(api: ClusterApi, installation: Installation) -> Iterator[CheckResult]:
         return
     nodes = [node_record(node) for node in api.items("/api/v1/nodes")]
     patch = installation.pod_patch
+    if (patch_fault := installation.pod_patch_fault) is not None:
+        hint = patch_fault.hint or "Mend the file of JUPYTER_TO_JOB_POD_PATCH."
+        yield problem(patch_fault.message, hint)
     flavors = formats.plural(len(catalog.flavors), "flavor")
     devices = formats.plural(len(catalog.devices), "device")
     yield ok(f"{path}: {flavors}, {devices}; {formats.plural(len(nodes), 'node')}")

@@ -9,9 +9,9 @@ from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Any
 
-import yaml
-
-from ....domain.errors import NotFound, Refused
+from ....backends.kubernetes.manifest import JobPods, sample_template
+from ....backends.kubernetes.pod_patch import patched, read_patch
+from ....domain.errors import BadInput, NotFound, Refused
 from .api import ClusterApi, Manifest
 
 CONTROLLER = {"app.kubernetes.io/name": "jupyter-to-job-controller"}
@@ -159,16 +159,26 @@ class Installation:
         text: str | None = (document.get("data") or {}).get(_key(source, volume[1]))
         return text
 
-    @cached_property
+    @property
     def pod_patch(self) -> Manifest:
-        """The patch of job pods, {} where it comes from no ConfigMap. The controller checks it."""
+        """The patch of job pods; {} where it comes from no ConfigMap, or has a fault."""
+        return self._pod_patch[0]
+
+    @property
+    def pod_patch_fault(self) -> BadInput | None:
+        """Why no controller takes the patch of job pods."""
+        return self._pod_patch[1]
+
+    @cached_property
+    def _pod_patch(self) -> tuple[Manifest, BadInput | None]:
         path = self.setting("pod_patch")
         text = self.file(path) if path else None
         try:
-            document = yaml.safe_load(text or "{}")
-        except yaml.YAMLError:
-            return {}
-        return document if isinstance(document, dict) else {}
+            patch = read_patch((text or "").encode(), path)
+            patched(sample_template(JobPods("agent", "http://gateway")), patch)
+        except BadInput as error:
+            return {}, error
+        return patch, None
 
     def pods(self) -> list[Manifest]:
         """Return its pods, the newest last."""
