@@ -6,8 +6,10 @@ import json
 
 import pytest
 
+from tests.cluster.box.boot import Box
 from tests.cluster.box.cluster import Cluster
 from tests.cluster.box.images import Images
+from tests.cluster.controllers import own_controller
 from tests.cluster.product import HOME, RIVALS, TEAM, DevPod, add_claim, start_dev_pod
 from tests.cluster.scenes import SubmittedJob, notebook, numbers_in, submit, text_of
 
@@ -113,20 +115,26 @@ def test_a_pod_of_another_namespace_is_a_stranger(cluster: Cluster, images: Imag
 
 
 def test_two_servers_of_one_user_with_equal_paths(
-    dev_pod: DevPod,
-    cluster: Cluster,
-    images: Images,
-    tmp_path_factory: pytest.TempPathFactory,
+    box: Box, images: Images, dev_pod: DevPod, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     """Only the server that has the notebook's own volume publishes the result."""
-    assert dev_pod.namespace == TEAM  # the controller is there
-    volumes = tmp_path_factory.mktemp("volumes")
-    for name in ("first", "second"):
-        add_claim(cluster, name, volumes / name)
-    first, second = (
-        start_dev_pod(cluster, images, name=f"ada-{name}", claim=name)
-        for name in ("first", "second")
-    )
+    assert dev_pod.cluster is box  # the first controller is there
+    settings = {"JUPYTER_TO_JOB_COURIER_AFTER": "1h"}
+    with own_controller(box, images, "equal", settings) as mine:
+        volumes = tmp_path_factory.mktemp("volumes")
+        for name in ("first", "second"):
+            add_claim(box, name, volumes / name, mine.namespace)
+        first, second = (
+            start_dev_pod(
+                box, images, mine.namespace, f"ada-{name}", name, controller=mine.controller
+            )
+            for name in ("first", "second")
+        )
+        check_equal_paths(first, second)
+
+
+def check_equal_paths(first: DevPod, second: DevPod) -> None:
+    """Check a notebook of the first server that the second one has not."""
     first.write(f"{HOME}/work/here.ipynb", notebook("print('here')"))
     name = first.run("jupyter-to-job", "submit", f"{HOME}/work/here.ipynb").strip()
 

@@ -8,11 +8,19 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    Error,
+    Locator,
+    Page,
+    expect,
+    sync_playwright,
+)
 
 SCREENSHOTS = Path(__file__).parent / "screenshots"
 SHELL = "chromium-headless-shell"
@@ -87,6 +95,7 @@ def window(browser: Browser, name: str) -> Iterator[Page]:
         yield page
     except BaseException:
         SCREENSHOTS.mkdir(exist_ok=True)
-        page.screenshot(path=SCREENSHOTS / f"failed-{name}.png")
+        with suppress(Error):  # the browser itself may be gone
+            page.screenshot(path=SCREENSHOTS / f"failed-{name}.png")
         raise
     context.close()
