@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 from ..domain.suggestions import nearest_name
 from .yaml_reader import clip
 
+ALLOWED_HINT = "List one group, or delete `allowed` if the flavor is for everybody."
+
 
 class Finding(NamedTuple):
     """A fault at a path of keys and indices; `at_key` puts it at the key instead of the value."""
@@ -72,8 +74,7 @@ def _check_devices(
 def _check_allowed(path: tuple[str, ...], allowed: Any) -> Iterator[Finding]:
     """Check that `allowed` names a group: whoever empties the list may mean nobody."""
     if allowed in ({}, {"groups": []}):
-        hint = "List one group, or delete `allowed` if the flavor is for everybody."
-        yield Finding(path, "`allowed` names no group.", hint)
+        yield Finding(path, "`allowed` names no group.", ALLOWED_HINT)
 
 
 def _check_limits(path: tuple[str, ...], device: dict[str, Any]) -> Iterator[Finding]:

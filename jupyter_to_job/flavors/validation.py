@@ -12,7 +12,7 @@ from pydantic_core import ErrorDetails
 from ..domain.errors import Fault
 from .catalog import Catalog
 from .models import Allowed, Default, Device, Flavor, Toleration
-from .rules import Finding, check_rules, name_hint
+from .rules import ALLOWED_HINT, Finding, check_rules, name_hint
 from .yaml_reader import clip, find_places, plain_value
 
 _Path = tuple[Any, ...]
@@ -65,6 +65,7 @@ def _finding(error: ErrorDetails) -> Finding:
         return Finding(path, f"`{name}`: {clip(repr(error['input']))} is not allowed.", hint)
     if kind in _TYPES:
         expected, hint = _TYPES[kind]
+        hint = ALLOWED_HINT if name == "allowed" else hint
         message = f"`{name}` must be {expected}, and is {_KINDS[type(error['input'])]}."
         return Finding(path, message, hint, at_key=error["input"] is None)
     if kind == "too_short":

@@ -384,6 +384,9 @@ async def test_devices_are_not_counted_once_the_right_is_taken_away(
         server.all_pods = 200
         await until(lambda: bool(nodes.requests()))
         assert failing("all_pods") == 0
+        server.nodes = 403
+        await until(lambda: nodes.requests() is None)
+        assert (failing("nodes"), failing("all_pods")) == (1, 0)
         task.cancel()
 
 

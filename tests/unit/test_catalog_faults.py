@@ -49,7 +49,7 @@ ONE_FAULT = [
     ("groups: [", "group: [", "group:", "no key of `allowed`", "`groups`?"),
     ("{groups: [research]}", "{groups: []}", "{groups", "`allowed` names no group.", "List one"),
     ("{groups: [research]}", "{}", "{}}", "`allowed` names no group.", "delete"),
-    ("{groups: [research]}", "", "allowed", "`allowed` must be a mapping", "lines below"),
+    ("{groups: [research]}", "", "allowed", "`allowed` must be a mapping", "List one"),
     ("memory: 2Gi", "memory: 2 GB", "2 GB", "`memory`: '2 GB' is no quantity.", "16Gi"),
     ("memory: 2Gi", "memory: .nan", ".nan", "no quantity", "16Gi"),
     ("memory: 2Gi", "memory: 0", "0, max", "more than 0", "how much"),

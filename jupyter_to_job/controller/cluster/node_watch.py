@@ -42,8 +42,10 @@ class NodeWatch:
         return list(self._nodes.records.values()) if self._nodes.synced.is_set() else None
 
     def requests(self) -> Collection[PodRequests] | None:
-        """Return what the pods on nodes asked for; None where that is not known now."""
+        """Return what the pods on nodes ask for; None where that or the nodes are not known now."""
         informer = self._requests
-        if informer is None or not informer.synced.is_set() or informer.is_failing:
+        if informer is None or not informer.synced.is_set():
+            return None
+        if informer.is_failing or self._nodes.is_failing:
             return None
         return list(informer.records.values())

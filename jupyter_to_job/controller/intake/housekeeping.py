@@ -27,9 +27,9 @@ class Housekeeping:
     """Two threads that keep house from `start` until `stop`.
 
     One measures what owners use, removes old blobs and what killed processes left behind, and
-    clears jobs that were kept long enough. It measures before all else, too: until then nobody is
-    held to a limit. The other looks at how much of the disk is free: an alert goes by it, and a
-    round may take many minutes.
+    clears jobs that were kept long enough. It measures before all else, too: until then only what
+    is new counts. The other looks at how much of the disk is free: an alert goes by it, and a round
+    may take many minutes.
     """
 
     def __init__(
@@ -51,20 +51,20 @@ class Housekeeping:
         self._stop.set()
 
     def _run(self) -> None:
-        self._try(self._measure)
+        self._try(self._measure, "counted")
         interval = 0.0
         while not self._stop.wait(interval):
             begun = time.monotonic()
-            self._try(self._tidy)
-            self._try(self._measure)
+            self._try(self._tidy, "tidied up")
+            self._try(self._measure, "counted")
             interval = max(MIN_INTERVAL, SHARE * (time.monotonic() - begun))
 
-    def _try(self, step: Callable[[], object]) -> None:
-        """Take a step. Its error ends neither the others nor later rounds."""
+    def _try(self, step: Callable[[], object], what: str) -> None:
+        """Take a step, `what` in the log. Its error ends neither the others nor later rounds."""
         try:
             step()
         except Exception:
-            _log.exception("the disk cannot be tidied up")
+            _log.exception("the disk cannot be %s", what)
 
     def _measure(self) -> None:
         self._metrics.exchange_used.set(self._budgets.measure())
