@@ -180,13 +180,16 @@ def test_a_host_that_starts_no_process_is_tried_again(
     assert ended(exchange)[0].message == "It was lost."
 
 
+@pytest.mark.parametrize(("kills", "is_cut"), [(3, False), (folds.MAX_KILLS, True)])
 def test_a_fold_that_is_killed_is_never_given_up(
-    exchange: FileExchange, monkeypatch: pytest.MonkeyPatch
+    exchange: FileExchange, monkeypatch: pytest.MonkeyPatch, kills: int, is_cut: bool
 ) -> None:
     """The kernel ends folds first where the container has no memory, which passes."""
-    run, statuses = folds._run, [-9, None, -9]
+    run, statuses = folds._run, [-9, None, -9, -9, -9][:kills]
+    tries = []
 
     async def be_killed(directory: Path, options: list[str]) -> int | None:
+        tries.append(options)
         return statuses.pop() if statuses else await run(directory, options)
 
     segment(exchange, 1).write_bytes(stream("before"))
@@ -197,6 +200,8 @@ def test_a_fold_that_is_killed_is_never_given_up(
     outcome, result = ended(exchange)
     assert (outcome.reason, statuses) == ("Lost", [])
     assert "before" in result
+    assert not any("--max-journal" in options for options in tries[:-1])
+    assert ("--max-journal" in tries[-1]) is is_cut
 
 
 def test_a_journal_that_fits_in_no_memory_is_folded_in_part(

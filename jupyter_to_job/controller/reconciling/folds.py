@@ -29,6 +29,9 @@ MAX_WORDS = 4096
 """Bytes of what a fold says that are logged: the last ones."""
 BEGINNING = 16 << 20
 """Bytes of a journal that are folded where folding all of it has failed."""
+MAX_KILLS = 5
+"""Tries of a whole journal that are killed or take too long, after which its beginning is folded.
+The waits between them take about a minute: memory that others use may be free by then."""
 MAX_FAILURES = 10
 """Failures of a fold itself, after which it is given up: not of the disk, and not killed."""
 _NO_RESULT = "Its result could not be put together, as the controller's log says. Its log is kept."
@@ -73,7 +76,7 @@ class Folds:
 
         After `MAX_FAILURES` the attempt ends without a result, so that its job can be deleted.
         """
-        delay, failures = MIN_RETRY_DELAY, 0
+        delay, failures, kills = MIN_RETRY_DELAY, 0, 0
         max_line = [] if self._max_line is None else ["--max-line", str(self._max_line)]
         limits = max_line
         while (directory := self._exchange.root / job).is_dir():
@@ -87,9 +90,11 @@ class Folds:
                 self._on_end(job)
                 return
             _log.warning("%s: its result cannot be put together (exit status %s)", job, status)
-            if status not in PASSING:  # this journal is too much
-                # Where the container has no memory folds are killed first, and that passes.
-                failures += status is not None and status > 0
+            if status is None or status < 0:
+                kills += 1  # where the container has no memory folds are killed first
+            elif status not in PASSING:
+                failures += 1
+            if failures or kills >= MAX_KILLS:  # this journal is too much
                 beginning = BEGINNING if failures < MAX_FAILURES else 0
                 limits = [*max_line, "--max-journal", str(beginning)]
             if failures == MAX_FAILURES:
