@@ -25,6 +25,7 @@ from .lease import Lease
 from .observation import NEW, SLOT, Observation, Phase, names_in, observe
 from .overdue import OverdueWatch
 from .processes import Processes, has_python
+from .settled import MAX_LOOKS, SettledJobs, request_stamp
 
 POLL_INTERVAL = 0.05
 """Seconds between two polls for new jobs."""
@@ -51,12 +52,13 @@ _log = logging.getLogger(__name__)
 class _ActiveJob:
     """A job that is not settled, and the latest observation of it.
 
-    `is_ours`: this dispatcher serves it. `has_work`: there is a step to do here, now or soon.
-    `due_at` is when to read it again. `start_at`, `deliver_at`: not to be tried before, because the
-    previous try failed. All times are monotonic.
+    `stamp` is that of its request. `is_ours`: this dispatcher serves it. `has_work`: there is a
+    step to do here, now or soon. `due_at` is when to read it again. `start_at`, `deliver_at`: not
+    to be tried before, because the previous try failed. All times are monotonic.
     """
 
     request: Request
+    stamp: str | None
     observation: Observation = NEW
     is_ours: bool = True
     has_work: bool = True
@@ -79,7 +81,6 @@ class Dispatcher:
     host: str
     watch: HostWatch
     overdue: OverdueWatch = field(default_factory=OverdueWatch)
-    settled: set[str] = field(default_factory=set)
     _active: dict[str, _ActiveJob] = field(default_factory=dict)
     _damaged: set[str] = field(default_factory=set)
     _names: frozenset[str] = frozenset()
@@ -90,6 +91,7 @@ class Dispatcher:
         lock = host_folder(self.exchange.root, self.host) / NOTIFIER_LOCK
         self._notifier, self._has_hooks = NotifierProcess(self.exchange.root, lock), False
         self._retention_time = time.monotonic()
+        self._settled, self._has_unserved = SettledJobs(self.exchange), False
         self._names_due_at = self._damaged_due_at = self._queue_due_at = 0.0
 
     def serve(self, lease: Lease, idle: float, pause: Callable[[float], bool]) -> None:
@@ -114,7 +116,7 @@ class Dispatcher:
     def has_work(self) -> bool:
         """Tell whether there is a step to do, by reading the exchange again; do none."""
         self._names_due_at = 0.0
-        self._update_names()
+        self._update_names(looks=len(self._settled))
         jobs = [job for name, job in self._active.items() if name in self._names]
         for job in jobs:
             self._isolated(job, partial(self._refresh, job))
@@ -137,10 +139,10 @@ class Dispatcher:
         moment = time.monotonic()
         due = [job for name, job in self._active.items() if job.due_at <= moment or name in ended]
         for job in due:
-            if job.name in self._names:
-                self._isolated(job, partial(self._step, job))
-            else:
+            if job.name not in self._names or self._is_replaced(job):
                 self._abandon(job)
+            else:
+                self._isolated(job, partial(self._step, job))
         if due and (ended or moment >= self._queue_due_at):
             self._queue_due_at = moment + QUEUE_INTERVAL_PER_JOB * len(self._active)
             self._start_queue()
@@ -148,7 +150,7 @@ class Dispatcher:
 
     # Which jobs exist -----------------------------------------------------------------------
 
-    def _update_names(self) -> None:
+    def _update_names(self, looks: int = MAX_LOOKS) -> None:
         """Read the names of the jobs. Begin to serve new jobs, and notice those that are gone."""
         moment = time.monotonic()
         if moment < self._names_due_at:
@@ -156,20 +158,22 @@ class Dispatcher:
         if not self.exchange.is_local:
             self._names_due_at = moment + NETWORK_POLL_INTERVAL
         names = self.exchange.jobs()
-        if names is self._names and not (self._damaged and moment >= self._damaged_due_at):
+        self._has_unserved |= self._settled.forget_replaced(looks) or names is not self._names
+        if not self._has_unserved and not (self._damaged and moment >= self._damaged_due_at):
             return
-        self._names = names
+        self._names, self._has_unserved = names, False
         self._damaged_due_at = moment + RETRY_INTERVAL
-        self.settled &= names
+        self._settled.drop_others(names)
         self._damaged &= names
-        for name in names.difference(self.settled, self._active):
+        for name in names.difference(self._settled.names, self._active):
             try:
+                stamp = request_stamp(self.exchange, name)
                 entries = names_in(self.exchange.root / name)
                 self._has_hooks |= layout.NOTIFY in entries
                 if layout.DELIVERY in entries and layout.DELETE not in entries:
-                    self.settled.add(name)
+                    self._settled.add(name, stamp)
                 else:
-                    self._active[name] = _ActiveJob(self.exchange.request(name))
+                    self._active[name] = _ActiveJob(self.exchange.request(name), stamp)
                 self._damaged.discard(name)
             except (JobsError, OSError) as error:
                 if name not in self._damaged:
@@ -178,6 +182,19 @@ class Dispatcher:
         for name in self._active.keys() - names:
             self._active[name].due_at = 0.0
 
+    def _is_replaced(self, job: _ActiveJob) -> bool:
+        """Tell whether another job has the name of this one now."""
+        stamp = request_stamp(self.exchange, job.name)
+        if stamp is None or stamp == job.stamp:
+            return False
+        try:
+            is_same = self.exchange.request(job.name) == job.request
+        except (JobsError, OSError):  # the job's next step meets the same error
+            return False
+        if is_same:  # only its file has changed, as a backup may do
+            job.stamp = stamp
+        return not is_same
+
     def _abandon(self, job: _ActiveJob) -> None:
         """Forget a job that was removed; end its run, which no user could see or stop."""
         if self._processes.has_runner(job.name):
@@ -185,6 +202,7 @@ class Dispatcher:
             job.due_at = time.monotonic() + JOB_INTERVAL
         else:
             self._forget(job.name)
+            self._has_unserved = True
 
     def _forget(self, name: str) -> None:
         del self._active[name]
@@ -255,7 +273,7 @@ class Dispatcher:
         name, current = job.name, job.observation
         if current.phase is Phase.SETTLED:
             self._log_delivery(name)
-            self.settled.add(name)
+            self._settled.add(name, job.stamp)
             self._forget(name)
             return
         self._update_slot(job)

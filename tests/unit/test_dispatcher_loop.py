@@ -21,8 +21,9 @@ from jupyter_to_job.dispatcher import lease as lease_module
 from jupyter_to_job.dispatcher.launcher import Launcher
 from jupyter_to_job.dispatcher.lease import Lease
 from jupyter_to_job.dispatcher.loop import POLL_INTERVAL, Dispatcher
-from jupyter_to_job.dispatcher.processes import TAKEN_INTERVAL
-from jupyter_to_job.exchange import FileExchange
+from jupyter_to_job.dispatcher.processes import TAKEN_INTERVAL, Processes
+from jupyter_to_job.dispatcher.settled import MAX_LOOKS
+from jupyter_to_job.exchange import FileExchange, Request
 
 from ..processes import BOUND
 from . import exchanges
@@ -83,6 +84,46 @@ def test_a_dead_run_that_another_process_finishes_is_left_to_it(
     other.release()
     serve_until((directory / "attempt-1" / layout.OUTCOME).exists)
     os.close(lock)
+
+
+@pytest.mark.parametrize("is_delivered", [True, False])
+def test_a_job_under_the_name_of_a_deleted_one_starts_as_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_delivered: bool
+) -> None:
+    """A job that is submitted again under its idempotency key has the same name."""
+    started = list[Request]()
+
+    def start(_: Processes, request: Request, variables: object) -> None:
+        started.append(request)
+
+    monkeypatch.setattr(Processes, "start_runner", start)
+    monkeypatch.setattr(Processes, "deliver_or_remove", lambda *_: True)
+    exchange = FileExchange(tmp_path)
+    for number in range(2 * MAX_LOOKS):
+        name = f"old-aaaaa{chr(97 + number // 20)}a{chr(97 + number % 20)}"
+        (tmp_path / name).mkdir()
+        (tmp_path / name / layout.DELIVERY).touch()
+    (exchanges.settle if is_delivered else exchanges.add)(exchange, JOB, parameters={"lr": 1})
+    if not is_delivered:
+        exchanges.end(exchange.directory(JOB))
+    dispatcher = Dispatcher(exchange, Machine("cpu=1,memory=1Gi"), "here", HostWatch(tmp_path))
+    dispatcher.poll({JOB})
+    assert not started
+    exchange.remove(JOB)
+    exchanges.add(exchange, JOB, parameters={"lr": 2})
+    for _ in range(4):
+        dispatcher.poll({JOB})
+    assert started[0].parameters == {"lr": 2}
+
+
+def test_a_job_that_replaces_a_delivered_one_keeps_the_dispatcher(tmp_path: Path) -> None:
+    exchange = FileExchange(tmp_path)
+    exchanges.settle(exchange, JOB)
+    dispatcher = Dispatcher(exchange, Machine("cpu=1,memory=1Gi"), "here", HostWatch(tmp_path))
+    assert not dispatcher.has_work()
+    exchange.remove(JOB)
+    exchanges.add(exchange, JOB)
+    assert dispatcher.has_work()
 
 
 def test_slots_that_cannot_be_written_are_logged_once(
