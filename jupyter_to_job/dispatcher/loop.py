@@ -107,6 +107,7 @@ class Dispatcher:
             if self.poll(self._processes.reap() if child_ended else set()):
                 work_time = time.monotonic()
             lease.publish_slots(self._slots)
+            self._processes.log_slow_helpers()
             if self._has_hooks:
                 self._notifier.keep()
             if time.monotonic() - self._retention_time > RETENTION_INTERVAL:
@@ -314,7 +315,7 @@ class Dispatcher:
                 _log.warning("%s: held: %s", job.name, message)
             if moment < job.deliver_at:
                 return
-        if self._processes.deliver_or_remove(job.name):
+        if self._processes.deliver_or_remove(job.request):
             job.deliver_at = moment + RETRY_HELD_INTERVAL
 
     def _update_slot(self, job: _ActiveJob) -> None:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import contextlib
 import errno
 import logging
+import math
 import os
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Container, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -34,7 +35,13 @@ KILL_AFTER = 10.0
 MAX_STARTS = 3
 """Starts of a job's runner: while pip replaces the package, each of them fails."""
 MAX_HELPERS = 4
-"""Results that are finished and delivered at a time: each may be large."""
+"""Results that are finished, and jobs that are removed, at a time: each may be large."""
+MAX_DELIVERIES = 8
+"""Results that are delivered at a time."""
+MAX_OF_FOLDER = 2
+"""Results that are delivered to one folder at a time: it may hang, as one on NFS does."""
+SLOW_SECONDS = 60.0
+"""Seconds after which a helper is logged as slow."""
 TAKEN_INTERVAL = 2.0
 """Seconds before an attempt is looked at again on which another process is at work."""
 _ATTEMPT_TAKEN = 75
@@ -56,9 +63,13 @@ _log = logging.getLogger(__name__)
 
 @dataclass
 class _Child:
+    """A process. A helper that delivers has the folder to which it does."""
+
     kind: str
     process: subprocess.Popen[bytes] | Fork
     log: Path
+    folder: str | None = None
+    slow_at: float = field(default_factory=lambda: time.monotonic() + SLOW_SECONDS)
 
     def last_log_line(self, status: int) -> str:
         """Return the last line that an ended process logged, else its exit status."""
@@ -118,14 +129,21 @@ class Processes:
                 finishing = self._launcher.start(sys.executable, arguments, os.environ, log)
             self._helpers[job] = _Child("finish", finishing, path)
 
-    def deliver_or_remove(self, job: str) -> bool:
-        """Start to deliver an ended job, or to remove it if requested; tell whether it began."""
-        may_help = self._may_help(job)
+    def deliver_or_remove(self, request: Request) -> bool:
+        """Start to deliver an ended job, or to remove it if requested; tell whether it began.
+
+        Raises NotFound.
+        """
+        job, folder = request.name, None
+        if not self._exchange.has(job, layout.DELETE):
+            target = f"{request.workspace}/{request.output or request.notebook}"
+            folder = os.path.dirname(target)  # noqa: PTH120 - `Path` drops the last slash
+        may_help = self._may_help(job, folder)
         if may_help:
             sign.preload()  # once, for all forks
             work = partial(tasks.deliver_or_remove, self._exchange, job)
             with self._log(job, "settle") as (path, log):
-                self._helpers[job] = _Child("settle", Fork(work, log), path)
+                self._helpers[job] = _Child("settle", Fork(work, log), path, folder)
             self._launcher.prepare()  # this job's user has the result, and runs may follow
         return may_help
 
@@ -187,6 +205,14 @@ class Processes:
                     self._postpone(job, child, status)
                 child.log.unlink(missing_ok=True)
         return ended
+
+    def log_slow_helpers(self) -> None:
+        """Log each helper once that takes long."""
+        for job, child in self._helpers.items():
+            if time.monotonic() > child.slow_at:
+                child.slow_at = math.inf
+                place = f" to {child.folder}, which may hang" if child.folder else ""
+                _log.warning("%s: %s takes over %g s%s", job, child.kind, SLOW_SECONDS, place)
 
     def forget(self, job: str) -> None:
         """Drop the state of a settled job, and the logs of its processes."""
@@ -258,10 +284,18 @@ class Processes:
                 runner = documents.read_document(attempt / layout.RUNNER)
         return int(runner["pid"]) if runner and liveness.is_same_process(runner) else None
 
-    def _may_help(self, job: str) -> bool:
-        """Tell whether a helper may be started: one per job, not too many, not too early."""
-        is_time = time.monotonic() >= self._retry_at.get(job, 0.0)
-        return is_time and job not in self._helpers and len(self._helpers) < MAX_HELPERS
+    def _may_help(self, job: str, folder: str | None = None) -> bool:
+        """Tell whether a helper may be started: one per job, not too many, not too early.
+
+        `folder` is where it delivers. Deliveries that hang keep no other helper from its place.
+        """
+        if job in self._helpers or time.monotonic() < self._retry_at.get(job, 0.0):
+            return False
+        folders = [child.folder for child in self._helpers.values()]
+        others = folders.count(None)
+        if folder is None:
+            return others < MAX_HELPERS
+        return len(folders) - others < MAX_DELIVERIES and folders.count(folder) < MAX_OF_FOLDER
 
     def _postpone(self, job: str, child: _Child, status: int) -> None:
         """Double the delay before the next try each time: a full disk may get space."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from job_runner.protocol import layout, liveness
 from jupyter_to_job.backends.local.hosts import HostWatch, take_lock, this_host
 from jupyter_to_job.backends.local.slots import Machine, Slots
 from jupyter_to_job.dispatcher import lease as lease_module
+from jupyter_to_job.dispatcher import processes, tasks
 from jupyter_to_job.dispatcher.launcher import Launcher
 from jupyter_to_job.dispatcher.lease import Lease
 from jupyter_to_job.dispatcher.loop import POLL_INTERVAL, Dispatcher
@@ -124,6 +126,52 @@ def test_a_job_that_replaces_a_delivered_one_keeps_the_dispatcher(tmp_path: Path
     exchange.remove(JOB)
     exchanges.add(exchange, JOB)
     assert dispatcher.has_work()
+
+
+def test_a_folder_that_hangs_holds_up_no_other_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    deliver = tasks.deliver_or_remove
+
+    def deliver_unless_it_hangs(exchange: FileExchange, job: str) -> int:
+        if job.startswith("hung-") and not exchange.has(job, layout.DELETE):
+            time.sleep(2 * BOUND)
+        return deliver(exchange, job)
+
+    monkeypatch.setattr(tasks, "deliver_or_remove", deliver_unless_it_hangs)
+    monkeypatch.setattr(processes, "SLOW_SECONDS", 0.0)
+    exchange = FileExchange(tmp_path / "exchange")
+    place = {"workspace": str(tmp_path)}
+    for letter in "abcdefgh":
+        name = f"hung-aaaaaaa{letter}"
+        exchanges.end(exchanges.add(exchange, name, notebook="hung/a.ipynb", **place))
+    here, machine = this_host(), Machine("cpu=1,memory=1Gi")
+    dispatcher = Dispatcher(exchange, machine, here, HostWatch(exchange.root))
+    dispatcher.poll(set())
+    exchanges.end(exchanges.add(exchange, "other-aaaaaaaa", notebook="a.ipynb", **place))
+    dead = exchanges.add(exchange, "dead-aaaaaaaa")
+    liveness.claim_attempt(dead, 1).release()
+    deleted = exchanges.add(exchange, "deleted-aaaaaaaa", notebook="hung/a.ipynb", **place)
+    exchanges.end(deleted)
+    exchange.write_once("deleted-aaaaaaaa", layout.DELETE, {"time": exchanges.ENDED})
+    end = time.monotonic() + BOUND
+
+    def is_done() -> bool:
+        delivered = exchange.root / "other-aaaaaaaa" / layout.DELIVERY
+        outcome = dead / "attempt-1" / layout.OUTCOME
+        return delivered.exists() and outcome.exists() and not deleted.exists()
+
+    try:
+        while not is_done() and time.monotonic() < end:
+            time.sleep(POLL_INTERVAL)
+            dispatcher.poll(dispatcher._processes.reap())
+        assert is_done()
+        dispatcher._processes.log_slow_helpers()
+        dispatcher._processes.log_slow_helpers()
+        assert caplog.text.count(f"settle takes over 0 s to {tmp_path}/hung, which may hang") == 2
+    finally:
+        for child in dispatcher._processes._helpers.values():
+            os.kill(child.process.pid, signal.SIGKILL)
 
 
 def test_slots_that_cannot_be_written_are_logged_once(

@@ -54,8 +54,8 @@ class NoProcesses(Processes):
     def finish(self, job: str, reason: str, message: str) -> None:
         self.begun.append(job)
 
-    def deliver_or_remove(self, job: str) -> bool:
-        self.begun.append(job)
+    def deliver_or_remove(self, request: Any) -> bool:
+        self.begun.append(request.name)
         return True
 
 
