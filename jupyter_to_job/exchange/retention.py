@@ -108,10 +108,9 @@ def raise_if_cleared(exchange: FileExchange, job: str) -> None:
 def _candidates(exchange: FileExchange) -> Iterator[_Candidate]:
     """Yield the jobs of whose delivery nothing more is to come, and that are not cleared yet."""
     for name in exchange.jobs():
-        directory = exchange.root / name
-        if not (directory / layout.SNAPSHOT).exists():
-            continue  # cleared, or being removed
         try:
+            if not (exchange.root / name / layout.SNAPSHOT).exists():
+                continue  # cleared, or being removed
             candidate = _candidate(exchange, name)
         except (JobsError, ValueError, OSError):
             _log.warning("%s cannot be read, and is kept", name)

@@ -345,6 +345,17 @@ def test_a_folder_that_a_run_has_closed_keeps_no_job(exchange: FileExchange) -> 
     assert "snapshot.ipynb" not in contents(exchange)
 
 
+def test_a_job_whose_folder_is_closed_keeps_no_other(exchange: FileExchange) -> None:
+    exchanges.settle(exchange, JOB)
+    closed = exchanges.settle(exchange, "closed-aaaaaaaa")
+    closed.chmod(0)
+    command = (*POWERLESS, sys.executable, "-c", CLEAR_OVER_CAP, str(exchange.root))
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    closed.chmod(0o700)
+    assert ran.stdout == f"{JOB}\n", ran.stderr
+    assert "snapshot.ipynb" in contents(exchange, closed.name)
+
+
 def _refuse(*_: object, **__: object) -> None:
     raise PermissionError(13, "Permission denied")
 
