@@ -133,8 +133,10 @@ def _candidate(exchange: FileExchange, name: str) -> _Candidate | None:
         return None
     delivery = exchange.record(name, layout.DELIVERY, DeliveryRecord)
     if delivery is not None:
-        # A client of the gateway may report a wrong digest. Then this may be the only copy.
-        if delivery.sha256 not in (o.result_sha256 for o in outcomes if o):
+        # A client of the gateway may report a wrong digest. Then this may be the only copy. On this
+        # host another digest is that of a damaged result that was put together again.
+        digests = [outcome.result_sha256 for outcome in outcomes if outcome]
+        if delivery.sha256 not in digests and exchange.has(name, layout.ORIGIN):
             return None
         return _Candidate((directory / layout.DELIVERY).stat().st_mtime, name, has_failed=False)
     record = exchange.record(name, layout.HELD, HeldRecord)

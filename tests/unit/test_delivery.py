@@ -19,6 +19,7 @@ from job_runner.protocol.result.result import write_result
 from jupyter_to_job.dispatcher.observation import Phase, names_in, observe
 from jupyter_to_job.exchange import FileExchange
 from jupyter_to_job.exchange.records import DeliveryRecord, HeldRecord
+from jupyter_to_job.exchange.retention import Policy, enforce
 from jupyter_to_job.service import delivery
 
 from . import exchanges
@@ -109,6 +110,7 @@ def test_a_damaged_journal_too_is_said(job: Path, workspace: Path) -> None:
     record = deliver(job)
     assert record is not None and "parts may be lost" in (record.message or "")
     assert json.loads((workspace / record.path).read_bytes())["nbformat"] == 4
+    assert enforce(FileExchange(job.parent), Policy(0)) == [NAME]
 
 
 def test_nothing_left_of_a_result_is_held(job: Path) -> None:

@@ -201,6 +201,7 @@ def never_cleared(exchange: FileExchange) -> Iterator[tuple[str, Any]]:
     again = exchanges.settle(exchange, "again-aaaaaaaa")
     yield "again-aaaaaaaa", liveness.claim_attempt(again, 2)
     other = exchanges.add(exchange, "unverified-aaaaaaaa")
+    documents.write_document(other / layout.ORIGIN, {"pod": "pod-1"})  # it came by a gateway
     exchanges.end(other)
     exchanges.deliver(other, sha256="0" * 64)
     yield "unverified-aaaaaaaa", None
