@@ -15,6 +15,7 @@ import pytest
 from jupyter_to_job.domain.errors import (
     BadInput,
     Cleared,
+    Damaged,
     JobsError,
     NeverFits,
     NotFound,
@@ -139,6 +140,16 @@ def test_rerun_of_somebody_elses_job(shared: Place) -> None:
     ):
         with pytest.raises(NotFound):
             service.rerun(name, Changes())
+
+
+def test_a_rerun_of_an_input_that_changed_in_the_exchange(place: Place) -> None:
+    (place.workspace / "data.csv").write_text("then")
+    name = place.decided(place.submit(inputs=("data.csv",)).name).name
+    (place.exchange.directory(name) / "inputs" / "data.csv").write_text("nope")
+    jobs = place.exchange.jobs()
+    with pytest.raises(Damaged, match=r"The input data\.csv is not what was submitted\."):
+        place.service.rerun(name, Changes())
+    assert place.exchange.jobs() == jobs
 
 
 def test_after_its_retention_a_job_cannot_be_rerun(place: Place) -> None:

@@ -29,9 +29,10 @@ _Value = TypeVar("_Value")
 
 
 def stored_snapshot(exchange: FileExchange, request: Request, *, share: bool = False) -> Frozen:
-    """Return the job's own snapshot and inputs. Raises Cleared, or Damaged if they changed.
+    """Return the job's own snapshot and inputs. Raises Cleared, or Damaged if the snapshot changed.
 
-    `share`: no run writes to inputs in the exchange, so that two jobs may have the same files.
+    `freeze_input` raises Damaged for an input that changed. `share`: no run writes to inputs in the
+    exchange, so that two jobs may have the same files.
     """
     name = request.name
     raise_if_cleared(exchange, name)
@@ -43,6 +44,7 @@ def stored_snapshot(exchange: FileExchange, request: Request, *, share: bool = F
             i.size,
             partial(open_regular, str(folder / i.path), i.path),
             StoredFile(folder / i.path, i.sha256) if share else None,
+            i.sha256,
         )
         for i in request.inputs
     )

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from ...domain.errors import BadInput, BadNotebook, Stale, TooLarge
+from ...domain.errors import BadInput, BadNotebook, Damaged, Stale, TooLarge
 from ...exchange import InputFile
 from ..paths import SpecialFile, Workspace, read_chunks
 from .inputs import Input, plan_inputs
@@ -85,7 +85,8 @@ def freeze_input(
     The copy shares its blocks with the source where the file system can. Time and executable bit
     are kept. A file that the exchange has already gets a second name and is not copied. `step` is
     called with the size of each piece, and may raise to cancel. Raises BadInput if the source
-    cannot be read, Stale if it is written to all the time.
+    cannot be read, Stale if it is written to all the time, Damaged if it has another digest than it
+    must have.
     """
     if item.stored is not None:
         with contextlib.suppress(OSError):  # no links here, or too many of that file
@@ -112,6 +113,9 @@ def freeze_input(
                 os.fsync(file.fileno())  # a job would run with inputs that a crash emptied
                 os.utime(file.fileno(), ns=(status.st_atime_ns, status.st_mtime_ns))
             if digest is not None and _stamp(status) == _stamp(os.fstat(source.fileno())):
+                if item.sha256 not in (None, digest):
+                    message = f"The input {item.path} is not what was submitted."
+                    raise Damaged(message, "Submit the notebook.")
                 return InputFile(item.path, digest, size)
     raise Stale(f"The input {item.path} is being written to.", "Submit again when it is complete.")
 

@@ -46,13 +46,15 @@ class StoredFile(NamedTuple):
 class Input:
     """A file to send: its workspace path, its size in bytes, and a function that opens it.
 
-    `stored` is where the exchange has its bytes already, if it has.
+    `stored` is where the exchange has its bytes already, if it has. `sha256` is the digest that it
+    must have, None: any.
     """
 
     path: str
     size: int
     open: Callable[[], BinaryIO]
     stored: StoredFile | None = None
+    sha256: str | None = None
 
 
 @dataclass(frozen=True)
