@@ -23,6 +23,7 @@ from job_runner.protocol.outcome import Outcome, read_outcome
 
 from ..domain.errors import Damaged, Unavailable
 from ..domain.names import is_job_name
+from . import index
 from .disk_use import remove_folder
 from .filesystem import is_network
 from .job_drafts import is_abandoned, is_old, locked, require_inputs
@@ -69,7 +70,10 @@ class FileExchange(FilePieces):
         return not is_network(self.root)
 
     def remove_leftovers(self) -> None:
-        """Delete drafts, removed jobs and unused claims that killed processes left an hour ago."""
+        """Delete drafts, removed jobs and unused claims that killed processes left an hour ago.
+
+        Also delete indexes that were not written to for days.
+        """
         for path in [*self.root.glob(".new-*"), *self.root.glob(".old-*")]:
             try:
                 if is_abandoned(path):
@@ -81,6 +85,10 @@ class FileExchange(FilePieces):
                 is_draft = path.name.startswith(".")
                 in_use = not is_draft and (self.root / _read_claim(path)).is_dir()
                 if not in_use and is_old(path):
+                    path.unlink()
+        for path in self.root.glob(f"{index.FOLDER}/*"):
+            with contextlib.suppress(OSError):
+                if is_old(path, index.UNUSED_SECONDS):
                     path.unlink()
 
     def prepare(self) -> None:

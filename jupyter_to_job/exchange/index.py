@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 _Answer = TypeVar("_Answer")
 
 FOLDER = ".index"
+UNUSED_SECONDS = 7 * 86400.0
+"""Seconds without a new row after which a file is removed: its version may be gone."""
 BUSY_TIMEOUT = 1.0
 """Seconds to wait for other processes that use the index, before doing without."""
 RETRY_INTERVAL = 30.0
@@ -83,7 +85,7 @@ class IndexRow:
 
 _COLUMNS = tuple(column.name for column in fields(IndexRow))
 _VERSION = zlib.crc32(" ".join([*(f.name for f in fields(Job)), *_COLUMNS]).encode()) >> 1
-"""Differs between versions of this package that have different fields."""
+"""Differs between versions of this package that have different fields. Each has its own file."""
 _NONE: Mapping[str, IndexRow] = {}
 
 
@@ -214,7 +216,7 @@ class Index:
 
     @property
     def _file(self) -> Path:
-        return self._folder / "settled.sqlite"
+        return self._folder / f"settled-{_VERSION}.sqlite"
 
 
 def _fits(row: IndexRow) -> bool:

@@ -34,10 +34,10 @@ def locked(draft: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def is_old(path: Path) -> bool:
-    """Tell whether nothing was made or removed there for an hour."""
+def is_old(path: Path, seconds: float = LEFTOVER_SECONDS) -> bool:
+    """Tell whether a file was not written to, or no name in a folder changed, for so long."""
     try:
-        return path.lstat().st_mtime < time.time() - LEFTOVER_SECONDS
+        return path.lstat().st_mtime < time.time() - seconds
     except FileNotFoundError:
         return False
 

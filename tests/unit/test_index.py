@@ -59,7 +59,8 @@ def list_names(exchange: FileExchange) -> list[str]:
 
 
 def file_of(exchange: FileExchange) -> Path:
-    return exchange.root / ".index" / "settled.sqlite"
+    (path,) = (exchange.root / ".index").glob("settled-*.sqlite")
+    return path
 
 
 @pytest.fixture
@@ -276,6 +277,23 @@ def test_what_is_gone_is_forgotten(exchange: FileExchange) -> None:
         assert database.execute("SELECT count(*) FROM settled").fetchone() == (len(NAMES) - 9,)
 
 
+def test_two_versions_of_the_package_have_an_index_each(
+    exchange: FileExchange, reads: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    list_names(exchange)
+    other = file_of(exchange)
+    with monkeypatch.context() as patch:
+        patch.setattr(index, "_VERSION", 1)
+        list_names(exchange)
+    reads.clear()
+    assert list_names(exchange) == NAMES[::-1]
+    assert reads == []
+    (own,) = set((exchange.root / ".index").iterdir()) - {other}
+    os.utime(other, (time.time() - index.UNUSED_SECONDS - 1,) * 2)
+    exchange.remove_leftovers()
+    assert file_of(exchange) == own
+
+
 # Processes ----------------------------------------------------------------------------------
 
 
@@ -285,7 +303,7 @@ def _list_for_ever(root: Path) -> None:
     exchange = FileExchange(root)
     while True:
         list_names(exchange)
-        for path in (root / ".index").glob("settled.sqlite"):
+        for path in (root / ".index").glob("settled-*.sqlite"):
             path.unlink(missing_ok=True)
 
 
