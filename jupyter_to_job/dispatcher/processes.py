@@ -37,8 +37,8 @@ MAX_STARTS = 3
 MAX_HELPERS = 4
 """Results that are finished, and jobs that are removed, at a time: each may be large."""
 MAX_DELIVERIES = 8
-"""Results that are delivered at a time."""
-MAX_OF_FOLDER = 2
+"""Results that are delivered at a time, without those that are slow: their folders may hang."""
+MAX_OF_FOLDER = 4
 """Results that are delivered to one folder at a time: it may hang, as one on NFS does."""
 SLOW_SECONDS = 60.0
 """Seconds after which a helper is logged as slow."""
@@ -70,6 +70,11 @@ class _Child:
     log: Path
     folder: str | None = None
     slow_at: float = field(default_factory=lambda: time.monotonic() + SLOW_SECONDS)
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether it was logged as slow."""
+        return self.slow_at == math.inf
 
     def last_log_line(self, status: int) -> str:
         """Return the last line that an ended process logged, else its exit status."""
@@ -291,11 +296,12 @@ class Processes:
         """
         if job in self._helpers or time.monotonic() < self._retry_at.get(job, 0.0):
             return False
-        folders = [child.folder for child in self._helpers.values()]
-        others = folders.count(None)
+        helpers = self._helpers.values()
+        of_folder = sum(child.folder == folder for child in helpers)
         if folder is None:
-            return others < MAX_HELPERS
-        return len(folders) - others < MAX_DELIVERIES and folders.count(folder) < MAX_OF_FOLDER
+            return of_folder < MAX_HELPERS
+        deliveries = sum(child.folder is not None and not child.is_slow for child in helpers)
+        return deliveries < MAX_DELIVERIES and of_folder < MAX_OF_FOLDER
 
     def _postpone(self, job: str, child: _Child, status: int) -> None:
         """Double the delay before the next try each time: a full disk may get space."""

@@ -16,7 +16,8 @@ from ..exchange import FileExchange
 from ..exchange.stamps import format_stamp, stamp_of
 
 MAX_LOOKS = 100
-"""Settled jobs that one poll compares with their directories, while jobs are added or removed."""
+"""Settled jobs that one poll compares with their directories: on a network file system always, and
+elsewhere while jobs are added or removed."""
 
 
 class SettledJobs:
@@ -49,7 +50,7 @@ class SettledJobs:
         """Forget jobs whose names other jobs have now; tell whether there was one.
 
         A call compares at most `looks` jobs, and none if all have been compared since the exchange
-        changed.
+        changed. On a network file system nobody knows that.
         """
         stamp = stamp_of(self._exchange.root) if self._exchange.is_local else None
         if stamp is None or stamp != self._root_stamp:

@@ -72,7 +72,7 @@ class FileExchange(FilePieces):
     def remove_leftovers(self) -> None:
         """Delete drafts, removed jobs and unused claims that killed processes left an hour ago.
 
-        Also delete indexes that were not written to for days.
+        Also delete other versions' indexes that were not written to for days.
         """
         for path in [*self.root.glob(".new-*"), *self.root.glob(".old-*")]:
             try:
@@ -88,7 +88,7 @@ class FileExchange(FilePieces):
                     path.unlink()
         for path in self.root.glob(f"{index.FOLDER}/*"):
             with contextlib.suppress(OSError):
-                if is_old(path, index.UNUSED_SECONDS):
+                if path.name != index.FILE and is_old(path, index.UNUSED_SECONDS):
                     path.unlink()
 
     def prepare(self) -> None:

@@ -30,7 +30,7 @@ _Answer = TypeVar("_Answer")
 
 FOLDER = ".index"
 UNUSED_SECONDS = 7 * 86400.0
-"""Seconds without a new row after which a file is removed: its version may be gone."""
+"""Seconds without a new row after which another version's file is removed."""
 BUSY_TIMEOUT = 1.0
 """Seconds to wait for other processes that use the index, before doing without."""
 RETRY_INTERVAL = 30.0
@@ -85,7 +85,9 @@ class IndexRow:
 
 _COLUMNS = tuple(column.name for column in fields(IndexRow))
 _VERSION = zlib.crc32(" ".join([*(f.name for f in fields(Job)), *_COLUMNS]).encode()) >> 1
-"""Differs between versions of this package that have different fields. Each has its own file."""
+"""Differs between versions of this package that have different fields."""
+FILE = f"settled-{_VERSION}.sqlite"
+"""This version's file in `FOLDER`."""
 _NONE: Mapping[str, IndexRow] = {}
 
 
@@ -216,7 +218,7 @@ class Index:
 
     @property
     def _file(self) -> Path:
-        return self._folder / f"settled-{_VERSION}.sqlite"
+        return self._folder / FILE
 
 
 def _fits(row: IndexRow) -> bool:

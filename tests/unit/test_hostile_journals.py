@@ -180,17 +180,22 @@ def test_a_host_that_starts_no_process_is_tried_again(
     assert ended(exchange)[0].message == "It was lost."
 
 
-@pytest.mark.parametrize(("kills", "is_cut"), [(3, False), (folds.MAX_KILLS, True)])
+@pytest.mark.parametrize(
+    ("statuses", "is_cut"),
+    [([None, -9], False), ([-9] * 4, False), ([-9] * 5, True), ([None, None], True)],
+)
 def test_a_fold_that_is_killed_is_never_given_up(
-    exchange: FileExchange, monkeypatch: pytest.MonkeyPatch, kills: int, is_cut: bool
+    exchange: FileExchange,
+    monkeypatch: pytest.MonkeyPatch,
+    statuses: list[int | None],
+    is_cut: bool,
 ) -> None:
     """The kernel ends folds first where the container has no memory, which passes."""
-    run, statuses = folds._run, [-9, None, -9, -9, -9][:kills]
-    tries = []
+    run, left, tries = folds._run, list(statuses), []
 
     async def be_killed(directory: Path, options: list[str]) -> int | None:
         tries.append(options)
-        return statuses.pop() if statuses else await run(directory, options)
+        return left.pop() if left else await run(directory, options)
 
     segment(exchange, 1).write_bytes(stream("before"))
     monkeypatch.setattr(folds, "_run", be_killed)
@@ -198,7 +203,7 @@ def test_a_fold_that_is_killed_is_never_given_up(
     monkeypatch.setattr(folds, "MIN_RETRY_DELAY", 0.1)
     run_folds(exchange)
     outcome, result = ended(exchange)
-    assert (outcome.reason, statuses) == ("Lost", [])
+    assert (outcome.reason, left) == ("Lost", [])
     assert "before" in result
     assert not any("--max-journal" in options for options in tries[:-1])
     assert ("--max-journal" in tries[-1]) is is_cut

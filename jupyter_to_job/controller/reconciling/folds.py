@@ -1,7 +1,7 @@
 """Puts results together in a few processes of their own, whose memory and time are bounded.
 
 A hostile notebook may write a journal that no process can fold. Such a fold harms itself only: it
-is ended, and the next try folds the beginning of the journal and says so in the result.
+is ended, and a later try folds the beginning of the journal and says so in the result.
 """
 
 from __future__ import annotations
@@ -30,8 +30,10 @@ MAX_WORDS = 4096
 BEGINNING = 16 << 20
 """Bytes of a journal that are folded where folding all of it has failed."""
 MAX_KILLS = 5
-"""Tries of a whole journal that are killed or take too long, after which its beginning is folded.
-The waits between them take about a minute: memory that others use may be free by then."""
+"""Tries of a whole journal that are killed, after which its beginning is folded. The waits before
+them take half a minute: memory that others use may be free by then."""
+_KILLS_OF_TIMEOUT = 3
+"""For how many a try counts that takes too long: a second one is enough."""
 MAX_FAILURES = 10
 """Failures of a fold itself, after which it is given up: not of the disk, and not killed."""
 _NO_RESULT = "Its result could not be put together, as the controller's log says. Its log is kept."
@@ -91,7 +93,8 @@ class Folds:
                 return
             _log.warning("%s: its result cannot be put together (exit status %s)", job, status)
             if status is None or status < 0:
-                kills += 1  # where the container has no memory folds are killed first
+                # Where the container has no memory folds are killed first.
+                kills += _KILLS_OF_TIMEOUT if status is None else 1
             elif status not in PASSING:
                 failures += 1
             if failures or kills >= MAX_KILLS:  # this journal is too much

@@ -31,8 +31,9 @@ _Value = TypeVar("_Value")
 def stored_snapshot(exchange: FileExchange, request: Request, *, share: bool = False) -> Frozen:
     """Return the job's own snapshot and inputs. Raises Cleared, or Damaged if the snapshot changed.
 
-    `freeze_input` raises Damaged for an input that changed. `share`: no run writes to inputs in the
-    exchange, so that two jobs may have the same files.
+    `freeze_input` raises Damaged for an input that it copies, and that changed. `share`: no run
+    writes to inputs in the exchange, so that two jobs may have the same files. An agent compares
+    these when it fetches them.
     """
     name = request.name
     raise_if_cleared(exchange, name)
