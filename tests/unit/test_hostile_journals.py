@@ -181,17 +181,17 @@ def test_a_host_that_starts_no_process_is_tried_again(
 
 
 @pytest.mark.parametrize(
-    ("statuses", "is_cut"),
+    ("kills", "is_cut"),
     [([None, -9], False), ([-9] * 4, False), ([-9] * 5, True), ([None, None], True)],
 )
 def test_a_fold_that_is_killed_is_never_given_up(
     exchange: FileExchange,
     monkeypatch: pytest.MonkeyPatch,
-    statuses: list[int | None],
+    kills: list[int | None],
     is_cut: bool,
 ) -> None:
     """The kernel ends folds first where the container has no memory, which passes."""
-    run, left, tries = folds._run, list(statuses), []
+    run, left, tries = folds._run, list(kills), []
 
     async def be_killed(directory: Path, options: list[str]) -> int | None:
         tries.append(options)
