@@ -183,6 +183,35 @@ describe('a submission', () => {
     expect(new Set(others).size).toBe(4);
   });
 
+  it('is a new rerun once the one without an answer was seen to end', async () => {
+    const [third, second] = history(2) as [Job, Job];
+    const lost = [LOST, LOST, LOST];
+    const server = new Server([...lost, second, ...lost, third]);
+    const { jobs } = watch(server);
+    const told: string[] = [];
+    jobs.submitted.connect((_, { name }) => told.push(name));
+    await expect(jobs.rerun('study-1')).rejects.toBe(LOST);
+    jobs.update(second);
+    await expect(jobs.rerun('study-1')).rejects.toBe(LOST);
+    expect((await jobs.rerun('study-1')).name).toBe(third.name);
+    expect(told).toEqual([third.name]);
+    expect(server.keys[3]).toBe(server.keys[0]);
+    expect(server.keys[4]).not.toBe(server.keys[0]);
+    expect(new Set(server.keys.slice(4)).size).toBe(1);
+  });
+
+  it('is the same rerun if this ends while it is asked for again', async () => {
+    const server = new Server([
+      ...[LOST, LOST, LOST],
+      () => (jobs.update(DELIVERED), job({ state: 'running' }))
+    ]);
+    const { jobs } = watch(server);
+    await expect(jobs.rerun('study-1')).rejects.toBe(LOST);
+    jobs.update(job({ state: 'running' }));
+    expect((await jobs.rerun('study-1')).name).toBe(DELIVERED.name);
+    expect(new Set(server.keys).size).toBe(1);
+  });
+
   it('is given up in the end, and at once where the server refused', async () => {
     const away = new Server([LOST, LOST, LOST]);
     await expect(

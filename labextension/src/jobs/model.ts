@@ -24,13 +24,7 @@ import {
 } from './job';
 import { findNewestJob } from './newestJob';
 import { OrderedJobs, sortKey } from './orderedJobs';
-import {
-  loadAll,
-  loadNamed,
-  MAX_PAGE_SIZE,
-  PAGE_SIZE,
-  pageSizeFor
-} from './pages';
+import { loadUnfinished, MAX_PAGE_SIZE, PAGE_SIZE, pageSizeFor } from './pages';
 import { PendingSweeps } from './pendingSweeps';
 import { RETRY_DELAYS_MS, sendWithRetries, UnansweredKeys } from './retries';
 import type { SweepSubmission, SweptJobs } from './sweep';
@@ -114,7 +108,8 @@ export class Jobs implements IJobs {
     submission: Submission,
     idempotencyKey: string = UUID.uuid4()
   ): Promise<Job> {
-    return this._create(() => this._client.submit(submission, idempotencyKey));
+    const send = () => this._client.submit(submission, idempotencyKey);
+    return this._create(() => sendWithRetries(send, this._retryDelays));
   }
 
   submitSweep(
@@ -140,8 +135,19 @@ export class Jobs implements IJobs {
     changes: Changes = {},
     idempotencyKey?: string
   ): Promise<Job> {
-    return this._rerunKeys.send([name, changes], idempotencyKey, key =>
-      this._create(() => this._client.rerun(name, changes, key))
+    const sentAt = this.order.now;
+    const send = (key: string) =>
+      sendWithRetries(
+        () => this._client.rerun(name, changes, key),
+        this._retryDelays
+      );
+    const hadEnded = (job: Job) => {
+      const known = this._previousOf(job);
+      const isOld = !this.order.hasChangedSince(job.name, sentAt);
+      return known !== undefined && isFinal(known) && isOld;
+    };
+    return this._create(() =>
+      this._rerunKeys.send([name, changes], idempotencyKey, send, hadEnded)
     );
   }
 
@@ -239,7 +245,7 @@ export class Jobs implements IJobs {
 
   private async _create(send: () => Promise<Job>): Promise<Job> {
     const sentAt = this.order.now;
-    const response = await sendWithRetries(send, this._retryDelays);
+    const response = await send();
     this.submitted.emit(response);
     return this._add(response, sentAt);
   }
@@ -341,17 +347,10 @@ export class Jobs implements IJobs {
   /** Load unfinished jobs that are older than the first page, which a long list has. */
   private async _loadOlderUnfinished(oldest: string): Promise<void> {
     const sentAt = this.order.now;
-    const missing = new Set(
-      this.all
-        .filter(job => !isFinal(job) && sortKey(job) < oldest)
-        .map(({ name }) => name)
-    );
-    const state = 'queued,starting,running';
-    const listed = await loadAll(this._loadPage, { state });
-    listed.forEach(({ name }) => missing.delete(name));
-    const ended = await loadNamed(this._loadPage, [...missing]);
-    ended.forEach(({ name }) => missing.delete(name));
-    for (const name of missing) {
+    const names = this.all
+      .filter(job => !isFinal(job) && sortKey(job) < oldest)
+      .map(({ name }) => name);
+    for (const name of await loadUnfinished(this._loadPage, names)) {
       if (!this.order.hasChangedSince(name, sentAt)) {
         this.remove(name);
       }

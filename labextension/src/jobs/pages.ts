@@ -38,8 +38,22 @@ export async function loadAll(
   return jobs;
 }
 
+/** Load all unfinished jobs, and of these names all others that have a job; returns the rest. */
+export async function loadUnfinished(
+  loadPage: LoadPage,
+  names: readonly string[]
+): Promise<Set<string>> {
+  const missing = new Set(names);
+  const state = 'queued,starting,running';
+  const listed = await loadAll(loadPage, { state });
+  listed.forEach(({ name }) => missing.delete(name));
+  const ended = await loadNamed(loadPage, [...missing]);
+  ended.forEach(({ name }) => missing.delete(name));
+  return missing;
+}
+
 /** Load those of some jobs that exist. */
-export async function loadNamed(
+async function loadNamed(
   loadPage: LoadPage,
   names: readonly string[]
 ): Promise<Job[]> {

@@ -32,26 +32,44 @@ export async function sendWithRetries<T>(
 export class UnansweredKeys {
   /**
    * Send a request with the given key. Without one it gets that of the same request if this had no
-   * answer, and else a new one.
+   * answer, and else a new one. It gets a new one, too, where the earlier request was carried out
+   * and its job has ended before this one: then the user wants another job.
    *
    * @param request what tells it from others, as JSON has it
+   * @param hadEnded whether an answer is a job that the user saw end before this request
    */
   async send<T>(
     request: unknown,
     key: string | undefined,
-    send: (key: string) => Promise<T>
+    send: (key: string) => Promise<T>,
+    hadEnded: (answer: T) => boolean
   ): Promise<T> {
     if (key !== undefined) {
       return send(key);
     }
     const text = JSON.stringify(request);
-    const ownKey = this._keys.get(text) ?? UUID.uuid4();
+    const earlierKey = this._keys.get(text);
     this._keys.delete(text);
+    if (earlierKey !== undefined) {
+      const answer = await this._sendWith(earlierKey, text, send);
+      if (!hadEnded(answer)) {
+        return answer;
+      }
+    }
+    return this._sendWith(UUID.uuid4(), text, send);
+  }
+
+  /** Send a request, and keep its key if it gets no answer. */
+  private async _sendWith<T>(
+    key: string,
+    text: string,
+    send: (key: string) => Promise<T>
+  ): Promise<T> {
     try {
-      return await send(ownKey);
+      return await send(key);
     } catch (error) {
       if (isUncertain(error)) {
-        this._keys.set(text, ownKey);
+        this._keys.set(text, key);
       }
       throw error;
     }
