@@ -7,6 +7,7 @@ import type {
 } from '@lumino/coreutils';
 
 import { isConfirmed, type Question } from './jobCommands';
+import { isUncertain } from './jobs/client';
 import { isFinal, type Job } from './jobs/job';
 import { jobsOf, standingJobs } from './jobs/sweep';
 import type { IPreferences } from './settings/preferences';
@@ -40,7 +41,7 @@ type GroupAction = {
   /** The setting by which the user is asked; always without one. */
   confirmation?: 'confirmCancel' | 'confirmDelete';
   run: (job: Job) => Promise<unknown>;
-  /** Whether it makes jobs; errors say what that means. */
+  /** Whether it makes jobs; an error that leaves open whether it did says so. */
   isSubmission?: true;
 };
 
@@ -182,6 +183,7 @@ function addCommand(services: Services, action: GroupAction): void {
         return 0;
       }
       underWay.add(group);
+      let isSubmission = false;
       try {
         await jobs.loadGroup(group);
         const selected = select(jobsOf(jobs.all, group));
@@ -189,9 +191,11 @@ function addCommand(services: Services, action: GroupAction): void {
         if (selected.length === 0 || (asked && !(await isConfirmed(asked)))) {
           return 0;
         }
+        isSubmission = action.isSubmission ?? false;
         return await runAll(selected, run);
       } catch (error) {
-        showError(error, trans, action.isSubmission ?? false);
+        // After a refusal of one job the others were made: it is not said that none was.
+        showError(error, trans, isSubmission && isUncertain(error));
         return 0;
       } finally {
         underWay.delete(group);
@@ -202,7 +206,8 @@ function addCommand(services: Services, action: GroupAction): void {
 
 /**
  * Act on all jobs, some at a time; returns how many succeeded. One that fails does not keep the
- * others from it, and the first error is thrown at the end.
+ * others from it. At the end an error is thrown, which is one that leaves its outcome open if there is
+ * any.
  */
 async function runAll(
   jobs: readonly Job[],
@@ -217,7 +222,7 @@ async function runAll(
   };
   await Promise.all(Array.from({ length: AT_ONCE }, work));
   if (errors.length > 0) {
-    throw errors[0];
+    throw errors.find(isUncertain) ?? errors[0];
   }
   return jobs.length;
 }

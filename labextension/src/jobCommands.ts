@@ -140,15 +140,17 @@ function addCommand(services: CommandServices, action: JobAction): void {
       jobNameOf(args) !== '' &&
       (findJob(args) === undefined || appliesTo(findJob(args)!)),
     execute: async args => {
+      let isSubmission = false;
       try {
         const job = await jobs.find(jobNameOf(args));
         const asked = asksFirst(args) ? question?.(job) : null;
         if (asked && !(await isConfirmed(asked))) {
           return null;
         }
+        isSubmission = action.isSubmission ?? false;
         return await run(job);
       } catch (error) {
-        showError(error, trans, action.isSubmission ?? false);
+        showError(error, trans, isSubmission);
         return null;
       }
     }

@@ -143,3 +143,68 @@ it.each([
     emit.mockRestore();
   }
 );
+
+describe('an error of a rerun', () => {
+  const REFUSED = new ApiError('refused', 'Its snapshot is gone.');
+
+  afterEach(() => jest.restoreAllMocks());
+
+  /** Run a command; returns what is told. `failures` are by the names of jobs. */
+  async function tell(
+    id: string,
+    args: Record<string, string>,
+    failures: Record<string, ApiError>,
+    read: () => Promise<unknown> = () =>
+      Promise.resolve({ jobs: [], next: null })
+  ): Promise<unknown[]> {
+    const told: unknown[] = [];
+    jest
+      .spyOn(Notification, 'emit')
+      .mockImplementation(text => String(told.push(text)));
+    const rerun = (name: string) =>
+      failures[name] === undefined
+        ? Promise.resolve(job({ name: `${name}-again` }))
+        : Promise.reject(failures[name]);
+    const client = { rerun, list: read, get: read };
+    const jobs = new Jobs(client as unknown as IJobsApi, []);
+    for (const name of ['a', 'b', 'c']) {
+      jobs.update(job({ name, group: 'night', state: 'failed' }));
+    }
+    const commands = new CommandRegistry();
+    const services = { commands, jobs, trans: TRANS };
+    addJobCommands(services as unknown as CommandServices);
+    addGroupCommands(services as unknown as CommandServices);
+    await commands.execute(id, args);
+    return told;
+  }
+
+  const rerunFailed = (failures: Record<string, ApiError>) =>
+    tell(GroupCommandIDs.rerunFailed, { group: 'night' }, failures);
+
+  it('does not say of a group that nothing was submitted', async () => {
+    expect(await rerunFailed({ b: REFUSED })).toEqual([
+      'Its snapshot is gone.'
+    ]);
+  });
+
+  it('says what may have been done rather than what was refused', async () => {
+    expect(await rerunFailed({ a: REFUSED, c: AWAY })).toEqual([
+      'Away. Sending again is safe: it stays one job.'
+    ]);
+  });
+
+  it('says of one job that it was not submitted', async () => {
+    const failures = { a: REFUSED };
+    expect(await tell(CommandIDs.rerun, { name: 'a' }, failures)).toEqual([
+      'Not submitted: Its snapshot is gone.'
+    ]);
+  });
+
+  it.each([
+    [CommandIDs.rerun, { name: 'not-loaded' }],
+    [GroupCommandIDs.rerunFailed, { group: 'night' }]
+  ])('%s says nothing of a submission before one is sent', async (id, args) => {
+    const read = () => Promise.reject(AWAY);
+    expect(await tell(id, args, {}, read)).toEqual(['Away.']);
+  });
+});
