@@ -97,6 +97,33 @@ describe('Memory', () => {
   });
 
   it.each([
+    ['one job', ['small'], { flavor: 'gpu', device: 't4' }],
+    [
+      'a sweep on one flavor',
+      ['small', 'small'],
+      { flavor: 'gpu', device: 't4' }
+    ],
+    ['a sweep over flavors', ['small', 'gpu'], {}],
+    ['what was deleted', [], { flavor: 'gpu', device: 't4' }]
+  ])('begins after a rerun on another flavor of %s', (_, flavors, place) => {
+    const runs = flavors.map((flavor, lr) =>
+      job({ name: flavor, group: 'night', flavor, parameters: { lr, seed: 1 } })
+    );
+    const rerun = job({
+      name: 'again',
+      group: 'night',
+      rerun_of: 'small',
+      flavor: 'gpu',
+      device: 't4',
+      parameters: { lr: 0, seed: 2 }
+    });
+    const memory = new ChoiceMemory(known(rerun, ...runs), SCOPE);
+    const { choices } = memory.load('study.ipynb').now;
+    const lr = runs.length < 2 && { lr: 0 };
+    expect(choices).toEqual({ ...place, parameters: { ...lr, seed: 2 } });
+  });
+
+  it.each([
     [undefined, { flavor: 'gpu', device: 't4' }],
     [{ max_runtime: 60 }, { flavor: 'gpu', device: 't4', max_runtime: 60 }],
     [{ flavor: 'small' }, { flavor: 'small' }]

@@ -80,14 +80,16 @@ export class ChoiceMemory {
     return newest;
   }
 
-  /** The choices of a job, without what was varied in its group. */
+  /** The choices of a job, without what its group has varied; the changes of a rerun are choices. */
   private _choicesOf(job: Job): Choices {
     const { parameters, flavor, device, ...choices } = choicesOfJob(job);
     const group = job.group === null ? [] : jobsOf(this._jobs.all, job.group);
-    const members = group.filter(({ notebook }) => notebook === job.notebook);
-    const hasOneFlavor = members.every(each => each.flavor === job.flavor);
-    const hasOneDevice = members.every(each => each.device === job.device);
-    const varied = variedParameters(members);
+    const runs = group.filter(
+      each => each.notebook === job.notebook && each.rerun_of === null
+    );
+    const hasOneFlavor = runs.every(each => each.flavor === runs[0]!.flavor);
+    const hasOneDevice = runs.every(each => each.device === runs[0]!.device);
+    const varied = variedParameters(runs);
     const kept = Object.entries(parameters ?? {}).filter(
       ([name]) => !varied.has(name)
     );
