@@ -179,8 +179,7 @@ describe('SubmitModel', () => {
       server.answer = () => preflight(changes);
       model.setText('name', String(server.asked.length)); // so that it asks again
       await settle();
-      const { files } = model;
-      return describeRunPlace(model.preflight!, files.isRunIsolated, TRANS);
+      return describeRunPlace(model.preflight!, model.files, TRANS);
     };
     const back =
       'Files that it writes there come back in a folder beside the result.';

@@ -4,6 +4,7 @@ import { SubmitModel } from '../src/dialog/model';
 import { ParameterForm } from '../src/dialog/parameters';
 import { parseValues } from '../src/dialog/parameterValues';
 import { SeveralPlaces } from '../src/dialog/places';
+import { describeRunPlace } from '../src/dialog/runPlace';
 import { sweepText } from '../src/dialog/sweepSection';
 import { ApiError, type IDialogApi } from '../src/jobs/client';
 import type { Choices, Submission } from '../src/jobs/job';
@@ -316,6 +317,30 @@ describe('a sweep in the dialog', () => {
     expect(model.files.isRunIsolated).toBe(true);
     await model.send();
     expect(sent[0]?.choices.inputs).toEqual(['helpers.py']);
+  });
+
+  it('says whether it is isolated at all of its places', async () => {
+    const inputs = [{ path: 'helpers.py', size: 5 }];
+    const { model } = await open([], ({ flavor: name, isolated }) => ({
+      inputs,
+      isolated: isolated === true || name === 'large'
+    }));
+    const told = async (change: () => void) => {
+      model.change(change);
+      await settle();
+      return describeRunPlace(model.presentPreflight!, model.files, TRANS)[0];
+    };
+    await told(() => model.sweep.setSeveralPlaces(true));
+    const { several } = model.sweep;
+    expect(await told(() => several!.toggleFlavor('large'))).toBe(
+      'Isolated on some of these flavors or devices: there the run works in a scratch folder, and 1 file goes along with the notebook.'
+    );
+    const everywhere =
+      'Isolated: the run works in a scratch folder, and 1 file goes along with the notebook.';
+    expect(await told(() => several!.toggleFlavor('small'))).toBe(everywhere);
+    await told(() => several!.toggleFlavor('small'));
+    const isolate = () => (model.files.isIsolated = true);
+    expect(await told(isolate)).toBe(everywhere);
   });
 
   it('is not sent while something of it is wrong', async () => {

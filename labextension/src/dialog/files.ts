@@ -1,6 +1,7 @@
 /** The input files: chosen by the user, or suggested because the notebook names them. */
-import type { Preflight, SuggestedInput } from '../api';
+import type { SuggestedInput } from '../api';
 import type { Choices } from '../jobs/job';
+import type { MergedPreflight } from './preflightQuery';
 
 export class FileList {
   constructor({ inputs, isolated }: Choices, declinedPaths: string[] = []) {
@@ -12,9 +13,17 @@ export class FileList {
   /** Whether the user wants the run in a scratch copy. */
   isIsolated: boolean;
 
-  /** Whether the run sees only the input files, because the user or the backend isolates it. */
+  /**
+   * Whether the run sees only the input files, because the user or the backend isolates it; in a
+   * sweep at one of its places at least.
+   */
   get isRunIsolated(): boolean {
     return this.isIsolated || this._isBackendIsolated;
+  }
+
+  /** Whether a sweep is isolated at some of its places, but not at all of them. */
+  get isPartlyIsolated(): boolean {
+    return this._isPartlyIsolated && !this.isIsolated;
   }
 
   /** Files that the notebook seems to need, as preflight says. */
@@ -68,12 +77,15 @@ export class FileList {
   }
 
   /** Take the suggestions of a preflight answer. */
-  onPreflight({ suggested, isolated }: Preflight): void {
+  onPreflight(answer: MergedPreflight): void {
+    const { suggested, isolated, isIsolatedEverywhere } = answer;
     this.suggestions = suggested ?? []; // older servers send none
     this._isBackendIsolated = isolated && !this.isIsolated;
+    this._isPartlyIsolated = isolated && !isIsolatedEverywhere;
   }
 
   private _userPaths: string[];
   private readonly _declinedPaths: Set<string>;
   private _isBackendIsolated = false;
+  private _isPartlyIsolated = false;
 }

@@ -25,11 +25,15 @@ export function FilesSection({ model }: ModelProps): ReactElement {
           model.change(() => (files.isIsolated = isChecked));
         }}
         help={
-          files.isRunIsolated
-            ? trans.__('The run sees only the files that are sent along.')
-            : trans.__(
-                'Without it the run works in the notebook’s folder and sees all files there, as the editor does: none need to be sent.'
+          files.isPartlyIsolated
+            ? trans.__(
+                'Where it is isolated, the run sees only the files that are sent along.'
               )
+            : files.isRunIsolated
+              ? trans.__('The run sees only the files that are sent along.')
+              : trans.__(
+                  'Without it the run works in the notebook’s folder and sees all files there, as the editor does: none need to be sent.'
+                )
         }
       />
       <SuggestedFiles model={model} />

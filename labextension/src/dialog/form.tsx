@@ -34,9 +34,7 @@ export class SubmitForm extends Panel {
 function RunPlace({ model }: ModelProps): ReactElement {
   const { files, preflight, trans } = model;
   const sentences =
-    preflight === null
-      ? []
-      : describeRunPlace(preflight, files.isRunIsolated, trans);
+    preflight === null ? [] : describeRunPlace(preflight, files, trans);
   return <Answer model={model} text={sentences.join(' ')} />;
 }
 

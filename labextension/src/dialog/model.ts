@@ -6,7 +6,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import type { IDisposable } from '@lumino/disposable';
 import { Signal } from '@lumino/signaling';
 
-import type { Catalog, Job, Preflight, Problem } from '../api';
+import type { Catalog, Job, Problem } from '../api';
 import {
   defaultDevice,
   defaultFlavor,
@@ -22,7 +22,7 @@ import { FileList } from './files';
 import { findFormProblems, type TextFields } from './formProblems';
 import type { RememberedChoices } from './memory';
 import { ParameterForm } from './parameters';
-import { PreflightQuery } from './preflightQuery';
+import { type MergedPreflight, PreflightQuery } from './preflightQuery';
 import { NO_KEY, SubmissionKey } from './submissionKey';
 import { SweepForm } from './sweepForm';
 import { until } from './until';
@@ -90,7 +90,7 @@ export class SubmitModel implements IDisposable {
   }
 
   /** Preflight's latest answer, which may be about earlier choices; null without any. */
-  get preflight(): Preflight | null {
+  get preflight(): MergedPreflight | null {
     return this._preflightQuery.answer;
   }
 
@@ -98,7 +98,7 @@ export class SubmitModel implements IDisposable {
    * What preflight says of the present flavor, device and isolation; null until it has answered for
    * them. The dialog says where the run works by this, and sends its plan along.
    */
-  get presentPreflight(): Preflight | null {
+  get presentPreflight(): MergedPreflight | null {
     return this._preflightQuery.answerFor(this._samples);
   }
 

@@ -6,6 +6,9 @@ import type { Estimate, Preflight, Wait } from '../api';
 import type { Choices } from '../jobs/job';
 import { LatestQuery } from './latestQuery';
 
+/** Preflight's answers about all places in one; `isolated` if the run is at one of them at least. */
+export type MergedPreflight = Preflight & { isIsolatedEverywhere: boolean };
+
 /** Knows preflight's latest answer, and which choices it is about. */
 export class PreflightQuery {
   /**
@@ -34,7 +37,7 @@ export class PreflightQuery {
   }
 
   /** The latest answer, whatever it is about; null without any. */
-  answer: Preflight | null = null;
+  answer: MergedPreflight | null = null;
 
   /** Whether the latest question is not answered yet. */
   get isPending(): boolean {
@@ -54,7 +57,7 @@ export class PreflightQuery {
   }
 
   /** The latest answer, if it is about the flavor, device and isolation of these choices. */
-  answerFor(samples: readonly Choices[]): Preflight | null {
+  answerFor(samples: readonly Choices[]): MergedPreflight | null {
     return this._answeredPlace === placeOf(samples) ? this.answer : null;
   }
 
@@ -66,14 +69,17 @@ export class PreflightQuery {
   /** The places, by `placeOf`, that the latest question and the latest answer are about. */
   private _askedPlace: string | null = null;
   private _answeredPlace: string | null = null;
-  private readonly _query: LatestQuery<Choices[], Preflight>;
+  private readonly _query: LatestQuery<Choices[], MergedPreflight>;
 }
 
-/** Ask about each of some choices, and make one answer of all that is true of each of them. */
+/**
+ * Ask about each of some choices, and make one answer: the folders that a run sees with all of them,
+ * but the problems and the isolation that it has with any of them.
+ */
 async function checkAll(
   check: (choices: Choices) => Promise<Preflight>,
   samples: readonly Choices[]
-): Promise<Preflight> {
+): Promise<MergedPreflight> {
   const answers = await Promise.all(samples.map(check));
   const problems = answers.flatMap(answer => answer.problems);
   const texts = new Map(
@@ -84,6 +90,7 @@ async function checkAll(
     ...first!,
     // Files that one place needs harm no other one.
     isolated: answers.some(({ isolated }) => isolated),
+    isIsolatedEverywhere: answers.every(({ isolated }) => isolated),
     mounts: first!.mounts.filter(folder =>
       answers.every(({ mounts }) => mounts.includes(folder))
     ),

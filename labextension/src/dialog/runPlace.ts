@@ -2,19 +2,20 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
 
 import type { Preflight } from '../api';
+import type { FileList } from './files';
 
 /**
  * The sentences, none where it is as in the editor: the run works in the notebook's own folder, on
- * this machine. `isIsolated`: the user or the backend isolates it.
+ * this machine.
  */
 export function describeRunPlace(
   preflight: Preflight,
-  isIsolated: boolean,
+  files: Pick<FileList, 'isRunIsolated' | 'isPartlyIsolated'>,
   trans: TranslationBundle
 ): string[] {
   const { inputs, mounts } = preflight;
   const folders = mounts.join(', ');
-  if (!isIsolated) {
+  if (!files.isRunIsolated) {
     return mounts.length === 0
       ? []
       : [
@@ -25,15 +26,9 @@ export function describeRunPlace(
         ];
   }
   const sentences = [
-    inputs.length === 0
-      ? trans.__(
-          'Isolated: the run works in a scratch folder, and no file goes along with the notebook.'
-        )
-      : trans._n(
-          'Isolated: the run works in a scratch folder, and %1 file goes along with the notebook.',
-          'Isolated: the run works in a scratch folder, and %1 files go along with the notebook.',
-          inputs.length
-        )
+    files.isPartlyIsolated
+      ? describePartialIsolation(inputs.length, trans)
+      : describeIsolation(inputs.length, trans)
   ];
   if (mounts.length > 0) {
     sentences.push(
@@ -46,4 +41,34 @@ export function describeRunPlace(
     )
   );
   return sentences;
+}
+
+function describeIsolation(
+  inputCount: number,
+  trans: TranslationBundle
+): string {
+  return inputCount === 0
+    ? trans.__(
+        'Isolated: the run works in a scratch folder, and no file goes along with the notebook.'
+      )
+    : trans._n(
+        'Isolated: the run works in a scratch folder, and %1 file goes along with the notebook.',
+        'Isolated: the run works in a scratch folder, and %1 files go along with the notebook.',
+        inputCount
+      );
+}
+
+function describePartialIsolation(
+  inputCount: number,
+  trans: TranslationBundle
+): string {
+  return inputCount === 0
+    ? trans.__(
+        'Isolated on some of these flavors or devices: there the run works in a scratch folder, and no file goes along with the notebook.'
+      )
+    : trans._n(
+        'Isolated on some of these flavors or devices: there the run works in a scratch folder, and %1 file goes along with the notebook.',
+        'Isolated on some of these flavors or devices: there the run works in a scratch folder, and %1 files go along with the notebook.',
+        inputCount
+      );
 }
