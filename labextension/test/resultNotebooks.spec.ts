@@ -7,17 +7,17 @@ import { Signal } from '@lumino/signaling';
 import { Widget } from '@lumino/widgets';
 
 import { CommandIDs } from '../src/jobCommands';
-import type { IJobsApi } from '../src/jobs/client';
+import { ApiError, type IJobsApi } from '../src/jobs/client';
 import type { Job } from '../src/jobs/job';
 import { Jobs } from '../src/jobs/model';
 import plugin from '../src/plugins/resultNotebooks';
 import { job, TRANS, until } from './fixtures';
-import { DELIVERED } from './jobsServer';
+import { DELIVERED, NOT_FOUND } from './jobsServer';
 
-/** An open result of a job, whose only cell failed. */
-function openResult(bars: Widget[]) {
+/** An open result of a job, with the status of its only cell. */
+function openResult(bars: Widget[], status: string) {
   const model = new NotebookModel();
-  const papermill = { status: 'failed' };
+  const papermill = { status };
   model.fromJSON({
     nbformat: 4,
     nbformat_minor: 5,
@@ -52,10 +52,11 @@ function openResult(bars: Widget[]) {
 /** The line above the open result, whose job the server answers to `get`. */
 async function openBar(
   get: () => Promise<Job>,
-  open: (path: unknown) => unknown
+  open: (path: unknown) => unknown,
+  status = 'failed'
 ) {
   const bars: Widget[] = [];
-  const panel = openResult(bars);
+  const panel = openResult(bars, status);
   const tracker = {
     currentWidget: panel,
     widgetAdded: new Signal({}),
@@ -92,7 +93,7 @@ async function openBar(
 it('leads to the source also after the result was renamed', async () => {
   const opened: unknown[] = [];
   const { bar, panel, read, source, back } = await openBar(
-    () => Promise.reject(new Error('It was deleted.')),
+    () => Promise.reject(NOT_FOUND),
     path => void opened.push(path)
   );
   panel.context.path = 'kept.ipynb';
@@ -138,7 +139,7 @@ it('says that the source cannot be opened, and what to do', async () => {
   const emit = jest.spyOn(Notification, 'emit').mockReturnValue('');
   const log = jest.spyOn(console, 'error').mockImplementation();
   const { bar, source, back } = await openBar(
-    () => Promise.reject(new Error('It was deleted.')),
+    () => Promise.reject(NOT_FOUND),
     () => Promise.reject(new Error('404 Not Found'))
   );
   source.click();
@@ -153,6 +154,27 @@ it('says that the source cannot be opened, and what to do', async () => {
   log.mockRestore();
   bar.dispose();
 });
+
+it.each(['failed', 'completed'])(
+  'says why the job of a %s run cannot be read, and opens nothing',
+  async status => {
+    const emit = jest.spyOn(Notification, 'emit').mockReturnValue('');
+    const opened: unknown[] = [];
+    const { bar, source, back } = await openBar(
+      () => Promise.reject(new ApiError('refused', 'Away.', '', 'unavailable')),
+      path => void opened.push(path),
+      status
+    );
+    source.click();
+    await until(() => emit.mock.calls.length === 1);
+    back.click();
+    await until(() => emit.mock.calls.length === 2);
+    expect(emit.mock.calls.map(([told]) => told)).toEqual(['Away.', 'Away.']);
+    expect(opened).toEqual([]);
+    emit.mockRestore();
+    bar.dispose();
+  }
+);
 
 describe('Bring Outputs Back in the source', () => {
   const delivery = { ...DELIVERED.delivery, path: 'study-1.ipynb' };
@@ -211,7 +233,8 @@ describe('Bring Outputs Back in the source', () => {
     const list = jest.fn(() =>
       Promise.resolve({ jobs: [earlier], next: null })
     );
-    const jobs = new Jobs({ list } as unknown as IJobsApi);
+    const get = () => Promise.resolve(earlier);
+    const jobs = new Jobs({ get, list } as unknown as IJobsApi);
     jobs.update(waiting);
     expect(await bringBack(jobs)).toEqual(['study-1.ipynb']);
     const state = 'succeeded,failed,cancelled';

@@ -17,6 +17,7 @@ import {
 import type { JSONObject } from '@lumino/coreutils';
 
 import { CommandIDs, jobNameOf } from '../jobCommands';
+import { isNotFound } from '../jobs/client';
 import { type Job, resultPath } from '../jobs/job';
 import {
   type Provenance,
@@ -91,11 +92,11 @@ class Results {
             ? 'stopped'
             : 'failed',
       openSource: () =>
-        failed === -1
-          ? void this._openSource(provenance)
-          : void this._try(() =>
-              this._openCell(panel, findFailedCell(panel.content), provenance)
-            ),
+        void this._try(() =>
+          failed === -1
+            ? this._openSource(provenance)
+            : this._openCell(panel, findFailedCell(panel.content), provenance)
+        ),
       bringBack: () =>
         void this._try(() =>
           this._copyOutputs(this._pathOf(panel), provenance, null)
@@ -206,11 +207,23 @@ class Results {
    * folder of whoever submitted it, and on a cluster from the root of all files.
    */
   private async _locate(provenance: Provenance): Promise<Provenance> {
-    const job = await this._jobs.find(provenance.job).catch(() => null); // deleted, perhaps
+    const job = await this._findJob(provenance.job);
     // Another notebook is one of another job, which has the name of a deleted one.
     return job !== null && isSameName(job.notebook, provenance.notebook)
       ? { ...provenance, notebook: job.notebook }
       : provenance;
+  }
+
+  /** The job of this name; null if it was deleted. */
+  private async _findJob(name: string): Promise<Job | null> {
+    try {
+      return await this._jobs.find(name);
+    } catch (error) {
+      if (isNotFound(error)) {
+        return null;
+      }
+      throw error;
+    }
   }
 
   private _mayBringBack(name: string): boolean {
