@@ -454,6 +454,27 @@ describe('several jobs', () => {
     expect(emit.mock.calls).toEqual([[text, 'error', expect.anything()]]);
   });
 
+  it('tell apart which were not rerun, and of which that is not known', async () => {
+    const failed = { state: 'failed' } as const;
+    const { jobs, run } = scene(failed, failed, failed, failed);
+    const failures: Record<string, ApiError> = {
+      'j-0': new ApiError('unreachable', ''),
+      'j-1': new ApiError('refused', 'It is held.'),
+      'j-3': new ApiError('refused', 'It is held.')
+    };
+    jest
+      .spyOn(jobs, 'rerun')
+      .mockImplementation(name =>
+        failures[name]
+          ? Promise.reject(failures[name])
+          : Promise.resolve(jobs.get(name)!)
+      );
+    expect(await run('rerun')).toBe(1);
+    expect(emit.mock.calls.map(([text]: unknown[]) => text)).toEqual([
+      '2 of 4 jobs were not rerun: It is held. It is not known whether 1 of 4 jobs were rerun: There is no connection to the server.'
+    ]);
+  });
+
   const delivered = (path: string) => ({
     delivery: { state: 'delivered' as const, path, message: null }
   });

@@ -243,16 +243,30 @@ async function runAll(
   await Promise.all(Array.from({ length: CONCURRENCY }, work));
   onProgress('');
   if (errors.length > 0) {
-    const uncertain = errors.find(isUncertain);
-    const describe =
-      uncertain === undefined
-        ? action.failure
-        : (action.uncertainty ?? action.failure);
-    const text = [
-      trans.__('%1:', describe(errors.length, jobs.length)),
-      errorText(uncertain ?? errors[0], trans, false)
-    ].join(' ');
+    const text = describeErrors(action, errors, jobs.length, trans);
     showToast({ type: 'error', text }, trans);
   }
   return jobs.length - errors.length;
+}
+
+/** Say how many jobs failed, and of how many that is not known, each with its first error. */
+function describeErrors(
+  { failure, uncertainty = failure }: JobsAction,
+  errors: readonly unknown[],
+  total: number,
+  trans: TranslationBundle
+): string {
+  const isOpen = (error: unknown) =>
+    uncertainty !== failure && isUncertain(error);
+  const kinds = [
+    { toText: failure, members: errors.filter(error => !isOpen(error)) },
+    { toText: uncertainty, members: errors.filter(isOpen) }
+  ];
+  return kinds
+    .filter(({ members }) => members.length > 0)
+    .flatMap(({ toText, members }) => [
+      trans.__('%1:', toText(members.length, total)),
+      errorText(members[0], trans, false)
+    ])
+    .join(' ');
 }
