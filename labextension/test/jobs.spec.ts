@@ -212,6 +212,18 @@ describe('a submission', () => {
     expect(new Set(server.keys).size).toBe(1);
   });
 
+  it('is the same rerun if a list says meanwhile that this has ended', async () => {
+    const server = new Server([
+      ...[LOST, LOST, LOST],
+      async () => (await jobs.refresh(), DELIVERED)
+    ]);
+    server.listed = [DELIVERED];
+    const { jobs } = watch(server);
+    await expect(jobs.rerun('study-1')).rejects.toBe(LOST);
+    expect((await jobs.rerun('study-1')).name).toBe(DELIVERED.name);
+    expect(new Set(server.keys).size).toBe(1);
+  });
+
   it('is given up in the end, and at once where the server refused', async () => {
     const away = new Server([LOST, LOST, LOST]);
     await expect(

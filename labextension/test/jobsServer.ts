@@ -7,7 +7,7 @@ import { job } from './fixtures';
 
 const NOW = [0, 0];
 
-type Answer = Job | ApiError | (() => Job);
+type Answer = Job | ApiError | (() => Job | Promise<Job>);
 
 /** A server in memory: what it is told to answer, in turn, and what it was asked. */
 export class Server implements IJobsApi {

@@ -123,6 +123,21 @@ describe('Memory', () => {
     expect(choices).toEqual({ ...place, parameters: { ...lr, seed: 2 } });
   });
 
+  it('leaves out what a sweep has varied whose runs were deleted', () => {
+    const reruns = ['small', 'gpu'].map((flavor, lr) =>
+      job({
+        name: `again-${lr}`,
+        group: 'night',
+        rerun_of: `failed-${lr}`,
+        flavor,
+        parameters: { lr, seed: 1 }
+      })
+    );
+    const memory = new ChoiceMemory(known(...reruns), SCOPE);
+    const { choices } = memory.load('study.ipynb').now;
+    expect(choices).toEqual({ parameters: { seed: 1 } });
+  });
+
   it.each([
     [undefined, { flavor: 'gpu', device: 't4' }],
     [{ max_runtime: 60 }, { flavor: 'gpu', device: 't4', max_runtime: 60 }],

@@ -233,8 +233,7 @@ describe('Bring Outputs Back in the source', () => {
     const list = jest.fn(() =>
       Promise.resolve({ jobs: [earlier], next: null })
     );
-    const get = () => Promise.resolve(earlier);
-    const jobs = new Jobs({ get, list } as unknown as IJobsApi);
+    const jobs = new Jobs({ list } as unknown as IJobsApi);
     jobs.update(waiting);
     expect(await bringBack(jobs)).toEqual(['study-1.ipynb']);
     const state = 'succeeded,failed,cancelled';

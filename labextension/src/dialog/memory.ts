@@ -84,9 +84,10 @@ export class ChoiceMemory {
   private _choicesOf(job: Job): Choices {
     const { parameters, flavor, device, ...choices } = choicesOfJob(job);
     const group = job.group === null ? [] : jobsOf(this._jobs.all, job.group);
-    const runs = group.filter(
-      each => each.notebook === job.notebook && each.rerun_of === null
-    );
+    const members = group.filter(each => each.notebook === job.notebook);
+    const names = new Set(members.map(({ name }) => name));
+    // A rerun whose original was deleted is all that is known of that run.
+    const runs = members.filter(({ rerun_of }) => !names.has(rerun_of ?? ''));
     const hasOneFlavor = runs.every(each => each.flavor === runs[0]!.flavor);
     const hasOneDevice = runs.every(each => each.device === runs[0]!.device);
     const varied = variedParameters(runs);

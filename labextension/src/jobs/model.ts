@@ -135,17 +135,13 @@ export class Jobs implements IJobs {
     changes: Changes = {},
     idempotencyKey?: string
   ): Promise<Job> {
-    const sentAt = this.order.now;
+    const ended = new Set(this.all.filter(isFinal).map(sortKey));
+    const hadEnded = (job: Job) => ended.has(sortKey(job));
     const send = (key: string) =>
       sendWithRetries(
         () => this._client.rerun(name, changes, key),
         this._retryDelays
       );
-    const hadEnded = (job: Job) => {
-      const known = this._previousOf(job);
-      const isOld = !this.order.hasChangedSince(job.name, sentAt);
-      return known !== undefined && isFinal(known) && isOld;
-    };
     return this._create(() =>
       this._rerunKeys.send([name, changes], idempotencyKey, send, hadEnded)
     );

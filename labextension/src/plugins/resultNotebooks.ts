@@ -98,9 +98,10 @@ class Results {
             : this._openCell(panel, findFailedCell(panel.content), provenance)
         ),
       bringBack: () =>
-        void this._try(() =>
-          this._copyOutputs(this._pathOf(panel), provenance, null)
-        ),
+        void this._try(async () => {
+          const origin = await this._locate(provenance);
+          await this._copyOutputs(this._pathOf(panel), origin, null);
+        }),
       trans: this._trans
     });
     panel.contentHeader.insertWidget(0, bar);
@@ -169,7 +170,8 @@ class Results {
   private async _bringBack(name: string): Promise<void> {
     const panel = this._tracker.currentWidget;
     const current = this._pathOf(panel);
-    let origin = name === '' ? this._currentResult : null;
+    const result = name === '' ? this._currentResult : null;
+    let origin = result && (await this._locate(result));
     let path: string | null = current;
     if (origin === null) {
       const job =
@@ -194,12 +196,11 @@ class Results {
 
   private async _copyOutputs(
     path: string,
-    provenance: Provenance,
+    origin: Provenance,
     source: NotebookPanel | null
   ): Promise<void> {
     const { bringOutputsBack } = await import('../resultNotebook/commands');
-    const located = await this._locate(provenance);
-    await bringOutputsBack(this._services, path, located, source);
+    await bringOutputsBack(this._services, path, origin, source);
   }
 
   /**

@@ -251,16 +251,16 @@ async function runAll(
 
 /** Say how many jobs failed, and of how many that is not known, each with its first error. */
 function describeErrors(
-  { failure, uncertainty = failure }: JobsAction,
+  { failure, uncertainty }: JobsAction,
   errors: readonly unknown[],
   total: number,
   trans: TranslationBundle
 ): string {
   const isOpen = (error: unknown) =>
-    uncertainty !== failure && isUncertain(error);
+    uncertainty !== undefined && isUncertain(error);
   const kinds = [
     { toText: failure, members: errors.filter(error => !isOpen(error)) },
-    { toText: uncertainty, members: errors.filter(isOpen) }
+    { toText: uncertainty ?? failure, members: errors.filter(isOpen) }
   ];
   return kinds
     .filter(({ members }) => members.length > 0)
