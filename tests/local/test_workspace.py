@@ -233,8 +233,10 @@ def test_of_a_group_only_what_waits_for_delivery_is_tried(cli: Cli) -> None:
         dispatcher.suspend()
     record = cli.exchange / held / layout.HELD
     content = record.read_text()
+    record.unlink()  # as another file, so that the index notices
     record.write_text(json.dumps({**json.loads(content), "failed": True}))  # it can never be
     assert cli.run("deliver", *night).returncode == 0
+    record.unlink()
     record.write_text(content)
 
     tried = cli.run("deliver", *night)

@@ -93,6 +93,33 @@ def test_a_rerun_shows_all_parameters_and_sends_no_others(
 
 
 @pytest.mark.parametrize("lab", [LIMITS], indirect=True)
+def test_what_was_typed_is_sent_as_it_was_typed(
+    lab: Lab, open_lab: Callable[[], Page], screenshot: Callable[[str], None]
+) -> None:
+    """A text with line breaks, and a path behind which nobody pressed Enter."""
+    query = 'query = """select 1 -- one\nfrom t"""'
+    lab.write("reports/study.ipynb", query, "print(query)", tags=("parameters",))
+    (lab.root / "reports" / "data.csv").write_text("1,2")
+    page = open_lab()
+    ask(page, open_notebook(page, "reports", "study.ipynb"))
+    field = section(page, "Parameters").get_by_label("query", exact=True)
+    expect(field).to_have_value("select 1 -- one\nfrom t")
+    field.press("Control+End")
+    page.keyboard.press("Enter")
+    page.keyboard.type("limit 5")
+    files = section(page, "Files")
+    files.get_by_label("Isolated").check()
+    asked(page)
+    screenshot("dialog-line-breaks")
+    files.get_by_label("Add a file").fill("reports/data.csv")
+    request = sent(page, lab)
+    assert request["parameters"] == {"query": "select 1 -- one\nfrom t\nlimit 5"}
+    inputs = request["inputs"]
+    assert isinstance(inputs, list)
+    assert [file["path"] for file in inputs] == ["reports/data.csv"]
+
+
+@pytest.mark.parametrize("lab", [LIMITS], indirect=True)
 def test_only_a_time_limit_that_the_user_set_is_kept(
     lab: Lab, open_lab: Callable[[], Page]
 ) -> None:
