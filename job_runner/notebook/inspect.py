@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import json
 import sys
@@ -22,7 +23,9 @@ def inspect_parameters(notebook: Path) -> list[dict[str, Any]] | None:
     stub_unused_imports()
     path = notebook.resolve(strict=True)
     try:
-        declared = declared_parameters(_read_node(path), None, None)
+        node = _read_node(path)
+        declared = declared_parameters(node, None, None)
+        long_texts = _long_texts(node) if declared else {}
     except Exception as error:  # papermill and nbformat raise anything for a malformed notebook
         raise endings.bad_notebook(f"{type(error).__name__}: {error}") from error
     if declared is None:
@@ -32,7 +35,7 @@ def inspect_parameters(notebook: Path) -> list[dict[str, Any]] | None:
         {
             "name": parameter.name,
             "type": unknown.get(parameter.inferred_type_name, parameter.inferred_type_name),
-            "default": parameter.default,
+            "default": long_texts.get(parameter.name, parameter.default),
             "help": parameter.help,
         }
         for parameter in declared
@@ -57,6 +60,29 @@ def declared_parameters(node: Any, kernel: str | None, language: str | None) -> 
         return list(translator.inspect(node.cells[index])) if index >= 0 else []
     except (PapermillException, NotImplementedError):
         return None
+
+
+def _long_texts(node: Any) -> dict[str, str]:
+    """Return the defaults that are texts over several lines of Python, each as a literal in one.
+
+    papermill joins the lines without their breaks, and cuts each at a #.
+    """
+    from papermill.utils import find_first_tagged_cell_index
+
+    source = node.cells[find_first_tagged_cell_index(node, "parameters")].source
+    try:
+        statements = ast.parse(source).body if _kernel_and_language(node)[1] == "python" else []
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # magics, for one
+        return {}
+    texts = {}
+    for statement in statements:
+        match statement:
+            case (
+                ast.Assign(targets=[ast.Name(name)], value=ast.Constant(str(text)) as constant)
+                | ast.AnnAssign(target=ast.Name(name), value=ast.Constant(str(text)) as constant)
+            ) if constant.end_lineno != constant.lineno:
+                texts[name] = repr(text)
+    return texts
 
 
 class _Node(dict[str, Any]):

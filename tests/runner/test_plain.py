@@ -214,6 +214,19 @@ def test_inspect(tmp_path: Path) -> None:
     ]
 
 
+def test_inspect_keeps_the_lines_of_a_text(tmp_path: Path) -> None:
+    source = '''query = """select 1 # one
+from t"""
+name: str = "a\\nb"'''
+    (tmp_path / "in.ipynb").write_text(notebook(code(source, "parameters")))
+    done = run("inspect", "in.ipynb", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert {each["name"]: each["default"] for each in json.loads(done.stdout)} == {
+        "query": "'select 1 # one\\nfrom t'",
+        "name": '"a\\nb"',
+    }
+
+
 def test_papermill_engine(tmp_path: Path) -> None:
     """papermill's own command line finds the engine by its entry point."""
     (tmp_path / "in.ipynb").write_text(

@@ -137,6 +137,18 @@ def test_variables_are_hidden_and_only_their_names_remembered(
     expect(problems(page)).to_have_count(0)
 
 
+IS_OPEN = """path => [...jupyterapp.shell.widgets('main')]
+    .some(({ context }) => context?.path === path)"""
+KERNEL_IS_KNOWN = """async path => {
+    const widgets = [...jupyterapp.shell.widgets('main')];
+    const { context } = widgets.find(({ context }) => context?.path === path);
+    await context.ready;
+    await context.sessionContext.ready;
+    await context.sessionContext.session.kernel.info;
+}"""
+"""Waits until a notebook is loaded, and its kernel has told its language: JupyterLab writes it."""
+
+
 @pytest.mark.parametrize("lab", [NOTHING_RUNS], indirect=True)
 def test_the_example_opens_unchanged(lab: Lab, open_lab: Callable[[], Page]) -> None:
     for name in ("digits", "failing"):
@@ -145,13 +157,14 @@ def test_the_example_opens_unchanged(lab: Lab, open_lab: Callable[[], Page]) -> 
     subprocess.run([ROOT / "scripts" / "python-version", lab.python, *notebooks], check=True)
     before = {path: json.loads(path.read_text()) for path in notebooks}
     page = open_lab()
-    panel = open_notebook(page, "failing", "failing.ipynb")
-    idle = panel.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]")
-    expect(idle).to_be_visible(timeout=END_TIMEOUT)
-    page.locator(".jp-BreadCrumbs-home").click()
-    panel = open_notebook(page, "digits", "digits.ipynb")
-    idle = panel.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]")
-    expect(idle).to_be_visible(timeout=END_TIMEOUT)
+    for name in ("failing", "digits"):
+        path = f"{name}/{name}.ipynb"
+        panel = open_notebook(page, *path.split("/"))
+        page.wait_for_function(IS_OPEN, arg=path, timeout=END_TIMEOUT)
+        page.evaluate(KERNEL_IS_KNOWN, path)
+        idle = panel.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]")
+        expect(idle).to_be_visible(timeout=END_TIMEOUT)
+        page.locator(".jp-BreadCrumbs-home").click()
     dirty = """() => [...jupyterapp.shell.widgets('main')]
         .filter(({ context }) => context?.model.dirty).map(({ context }) => context.path)"""
     assert page.evaluate(dirty) == []
