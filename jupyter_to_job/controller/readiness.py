@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
 import os
 from collections.abc import Awaitable, Callable, Collection
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 from job_runner.protocol.documents import encode
+from job_runner.protocol.result.result import NO_SPACE
 
 from .metrics import Metrics
 
@@ -86,7 +86,7 @@ class ExchangeCheck:
         try:
             self._file.write_bytes(encode({"pid": os.getpid()}))
         except OSError as error:
-            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            if error.errno in NO_SPACE:
                 return FULL
             return f"cannot be written to: {os.strerror(error.errno or 0)}"
         return OK
