@@ -25,7 +25,7 @@ from ..service.jobs import JobService, ServiceContext
 from ..service.submitting.plan import plan_of
 from ..service.submitting.preflight import check_choice, problem_of
 from ..service.submitting.submission import Caller
-from ..workspace import Frozen, Input, StoredFile, check_count, open_regular
+from ..workspace import Frozen, Input, check_count, open_regular
 from .callers.dev_pod_problems import dev_pod_problems, require_image, require_user
 from .callers.identity import DevPod
 from .callers.volumes import JobOrigins, require_same_workspace, volume_path
@@ -100,8 +100,7 @@ class GatewayJobs(JobService):
                 raise BadInput("A gateway needs inputs as {path, sha256}.", "Send them as blobs.")
             blob = self._blobs.path(digest)
             opens = partial(open_regular, str(blob), path)
-            stored = StoredFile(blob, digest)
-            inputs.append(Input(path, blob.stat().st_size, opens, stored))
+            inputs.append(Input(path, blob.stat().st_size, opens, digest, blob))
         source = Path("/", submission.notebook)
         return submission, Frozen(
             submission.notebook, source, data, submission.expected_sha256, kernel, tuple(inputs)

@@ -1,7 +1,7 @@
 """The user's file tree: freezes notebooks and inputs, publishes results, suggests inputs."""
 
 from .freezing.freeze import Frozen, freeze, freeze_input
-from .freezing.inputs import Input, Plan, StoredFile, check_count, plan_inputs
+from .freezing.inputs import Input, Plan, check_count, plan_inputs
 from .freezing.notebook_summary import summarize_notebook
 from .paths import Workspace, open_regular
 from .publishing.publish import CannotPublish, Published, publish, resolve_output
@@ -14,7 +14,6 @@ __all__ = [
     "Input",
     "Plan",
     "Published",
-    "StoredFile",
     "Workspace",
     "check_count",
     "check_template",

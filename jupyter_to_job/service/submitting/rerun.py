@@ -18,7 +18,7 @@ from ...domain.run_place import RunPlace
 from ...domain.suggestions import did_you_mean
 from ...exchange import FileExchange, Request
 from ...exchange.retention import raise_if_cleared
-from ...workspace import Frozen, Input, StoredFile
+from ...workspace import Frozen, Input
 from ...workspace.paths import open_regular
 from .submission import Caller, PlaceRun
 
@@ -44,8 +44,8 @@ def stored_snapshot(exchange: FileExchange, request: Request, *, share: bool = F
             i.path,
             i.size,
             partial(open_regular, str(folder / i.path), i.path),
-            StoredFile(folder / i.path, i.sha256) if share else None,
             i.sha256,
+            folder / i.path if share else None,
         )
         for i in request.inputs
     )

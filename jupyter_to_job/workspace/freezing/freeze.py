@@ -88,11 +88,11 @@ def freeze_input(
     cannot be read, Stale if it is written to all the time, Damaged if it has another digest than it
     must have.
     """
-    if item.stored is not None:
+    if item.stored is not None and item.sha256 is not None:
         with contextlib.suppress(OSError):  # no links here, or too many of that file
-            os.link(item.stored.path, target)
+            os.link(item.stored, target)
             step(item.size)
-            return InputFile(item.path, item.stored.sha256, item.size)
+            return InputFile(item.path, item.sha256, item.size)
     for attempt in range(_TRIES):
         if attempt:
             time.sleep(_RETRY_INTERVAL)

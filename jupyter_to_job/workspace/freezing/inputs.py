@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 from job_runner.protocol.units import format_bytes
 
@@ -35,26 +35,19 @@ _Pattern = tuple[str, ...]
 _EVERYTHING: _Pattern = (_ANY_DEPTH,)
 
 
-class StoredFile(NamedTuple):
-    """A file of the exchange that never changes, and its digest."""
-
-    path: Path
-    sha256: str
-
-
 @dataclass(frozen=True)
 class Input:
     """A file to send: its workspace path, its size in bytes, and a function that opens it.
 
-    `stored` is where the exchange has its bytes already, if it has. `sha256` is the digest that it
-    must have, None: any.
+    `sha256` is the digest that it must have, None: any. `stored` is the file of the exchange that
+    has its bytes already and never changes, if there is one; it has the digest, too.
     """
 
     path: str
     size: int
     open: Callable[[], BinaryIO]
-    stored: StoredFile | None = None
     sha256: str | None = None
+    stored: Path | None = None
 
 
 @dataclass(frozen=True)
