@@ -157,6 +157,11 @@ def test_what_failed_of_a_group_runs_again_as_it_is_now(cli: Cli) -> None:
     ]
     assert cli.run("wait", "--group", "night").returncode == 0
     assert cli.run("rerun", "--group", "night", "--failed").stdout == ""
+    matched = cli.run("rerun", "--group", "night", f"{failed[1][:-1]}?")
+    assert (matched.returncode, matched.stdout) == (0, "")
+    assert "All of them were run again already." in matched.stderr
+    named = cli.json("rerun", "--group", "night", failed[0])
+    assert [job["rerun_of"] for job in named] == failed[:1]
 
 
 def test_unknown_parameters_and_inputs_are_told(cli: Cli) -> None:

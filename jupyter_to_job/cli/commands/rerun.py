@@ -48,7 +48,8 @@ def rerun_command(
     JOB is a name or a pattern in quotes. An option replaces what the earlier job had; parameters
     are merged with its parameters, less those that --unset names. With --current the notebook and
     its inputs are read anew, and variables for the kernel are not taken over. The new job is in
-    the group of the old one, and stands for it there if that failed.
+    the group of the old one, and stands for it there if that failed. Of a group, failures that
+    were run again are left out, unless they are named.
     """
     from ..arguments.submissions import collect_changes
 
@@ -56,7 +57,7 @@ def rerun_command(
     changes = Changes(**collect_changes(choices), unset=unset)
     names = _select(jobs, group, failed=failed)
     if not names:
-        output.print_note("None of them has failed.")
+        output.print_note(_why_none(group, failed=failed))
     as_list = selection.is_several(jobs, group)
     if as_list:
         selection.confirm(len(names), f"Run {formats.plural(len(names), 'job')} again?", yes=yes)
@@ -73,7 +74,10 @@ def rerun_command(
 
 
 def _select(jobs: tuple[str, ...], group: str | None, *, failed: bool) -> list[str]:
-    """Return the names of the jobs to run again; failures that were run again are left out."""
+    """Return the names of the jobs to run again.
+
+    Of a group, failures that were run again are left out, unless `jobs` has their very names.
+    """
     service = session.connect()
     names = selection.select_names(
         service, jobs, group, lambda job: not failed or job.state is State.FAILED
@@ -81,7 +85,16 @@ def _select(jobs: tuple[str, ...], group: str | None, *, failed: bool) -> list[s
     if group is None:
         return names
     stand = {job.name for job in standing(selection.find_matching(service, (), group))}
-    return [name for name in names if name in stand]
+    return [name for name in names if name in stand or name in jobs]
+
+
+def _why_none(group: str | None, *, failed: bool) -> str:
+    """Return why there is no job to run again."""
+    if not failed:
+        return "All of them were run again already. Name a job to run it once more."
+    if group is None:
+        return "None of them has failed."
+    return "None of them has failed, apart from jobs that were run again."
 
 
 def _submit_all(
