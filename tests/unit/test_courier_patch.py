@@ -9,9 +9,9 @@ import pytest
 import yaml
 from kubernetes.aio import client
 
+from jupyter_to_job.backends.kubernetes.agent_patch import with_agent_patch
 from jupyter_to_job.backends.kubernetes.pod_patch import read_patch
 from jupyter_to_job.controller.couriers.manifest import CourierPods
-from jupyter_to_job.controller.couriers.pod_patch import patched
 from jupyter_to_job.wiring import Settings
 
 from ..golden_couriers import HOME, PODS, courier
@@ -101,4 +101,4 @@ def test_nothing_is_mounted_in_the_place_of_the_result() -> None:
     agent = {"name": "agent", "volumeMounts": mounts}
     volumes: list[Any] = [{"name": name, "emptyDir": {}} for name in ("a", "b")]
     patch = {"spec": {"initContainers": [agent], "volumes": volumes}}
-    assert patched(template, patch, HOME) == template
+    assert with_agent_patch(template, patch, HOME) == template

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ... import logs
+from ...backends.kubernetes.agent_patch import with_agent_patch
 from ...backends.kubernetes.manifest import (
     AUDIENCE,
     TOKEN_FOLDER,
@@ -23,7 +24,6 @@ from ...backends.kubernetes.nodes import OPERATING_SYSTEM, selector_of
 from ...backends.kubernetes.records import COMPONENT, COURIER, JOB_LABEL, REQUEST_ID, Manifest
 from ...exchange import Request
 from .place import Place
-from .pod_patch import patched
 
 if TYPE_CHECKING:
     from ...wiring import Settings
@@ -89,7 +89,7 @@ def courier_manifest(
         "spec": {
             "backoffLimit": 0,
             "ttlSecondsAfterFinished": TTL_SECONDS,
-            "template": patched(template, patch, place.path) if patch else template,
+            "template": with_agent_patch(template, patch, place.path) if patch else template,
         },
     }
 

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath
 
-from ...backends.kubernetes.records import AGENT, COURIER, Manifest
-from ...backends.kubernetes.sidecars import agent_resources
-from ...backends.kubernetes.strategic_merge import merge
+from .records import AGENT, COURIER, Manifest
+from .sidecars import agent_resources
+from .strategic_merge import merge
 
 _OF_METADATA = ("labels", "annotations")
 _OF_POD = ("dnsConfig", "dnsPolicy", "hostAliases", "imagePullSecrets")
 _OF_AGENT = ("env", "envFrom")
 
 
-def patched(template: Manifest, patch: Manifest, root: str) -> Manifest:
+def with_agent_patch(template: Manifest, patch: Manifest, root: str) -> Manifest:
     """Return the template of a courier that delivers below `root`, with its part of a patch.
 
     Our labels stay, and so does what is mounted at `root`: a volume in its place would get the
