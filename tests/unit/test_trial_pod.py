@@ -93,6 +93,35 @@ def test_it_is_refused_where_agents_are(server: PretendApiServer) -> None:
     assert container["resources"] == patched["resources"] != agent["resources"]
 
 
+def test_it_has_of_the_pod_patch_what_agents_have(server: PretendApiServer) -> None:
+    """Else it is refused, finds no name and pulls no image where agents do, or the other way."""
+    plain = the_pod(server)
+    server.deployment["spec"]["template"]["spec"]["imagePullSecrets"] = [{"name": "pull"}]
+    server.set_variable("JUPYTER_TO_JOB_POD_PATCH", "/etc/jupyter-to-job/pod-patch.yaml")
+    patch = yaml.safe_load((K8S / "pod-patches" / "ca-bundle.yaml").read_text())
+    ours = "app.kubernetes.io/name"
+    patch["metadata"] = {"labels": {"team": "ml", ours: "x"}, "annotations": {"inject": "false"}}
+    patch["spec"] |= {
+        "dnsConfig": {"searches": ["corp.example.org"]},
+        "imagePullSecrets": [{"name": "more"}],
+        "nodeSelector": {"pool": "jobs"},
+    }
+    data = server.documents[f"{OF_CONTROLLER}/configmaps/flavors"]["data"]
+    data["pod-patch.yaml"] = yaml.safe_dump(patch)
+    pod = the_pod(server)
+    metadata, spec = pod["metadata"], pod["spec"]
+    assert metadata["labels"] == {**plain["metadata"]["labels"], "team": "ml"}
+    assert metadata["annotations"] == {**plain["metadata"]["annotations"], "inject": "false"}
+    assert spec["dnsConfig"] == patch["spec"]["dnsConfig"]
+    assert spec["imagePullSecrets"] == [{"name": "pull"}, {"name": "more"}]
+    assert "nodeSelector" not in spec
+    (container,), (before,) = spec["containers"], plain["spec"]["containers"]
+    (agent,) = patch["spec"]["initContainers"]
+    for field in ("env", "volumeMounts"):
+        assert container[field] == [*before[field], *agent[field]]
+    assert spec["volumes"] == [*plain["spec"]["volumes"], *patch["spec"]["volumes"]]
+
+
 @pytest.mark.parametrize(
     "content", ["a: [", "spec: [a]", "metadata: 2024-13-45", "spec: {initContainers: {a: 1}}"]
 )

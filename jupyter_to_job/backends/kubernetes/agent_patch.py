@@ -1,15 +1,16 @@
-"""What a courier takes of the administrator's pod patch: what the agent of a job's pod has of it.
+"""What the agent of a job's pod has of the administrator's pod patch, for pods that are like it.
 
-Both reach the gateway from the same namespace. So both need the same certificates, names and
-registries, and resources that the namespace's rules allow. Where a courier runs is up to its
-volume, so it takes nothing that says where.
+These are couriers, and the pod of `doctor --cluster`. All reach the gateway from the same
+namespace. So all need the same certificates, names and registries, and resources that the
+namespace's rules allow. Where a courier runs is up to its volume, so nothing that says where is
+taken.
 """
 
 from __future__ import annotations
 
 from pathlib import PurePosixPath
 
-from .records import AGENT, COURIER, Manifest
+from .records import AGENT, Manifest
 from .sidecars import agent_resources
 from .strategic_merge import merge
 
@@ -19,11 +20,12 @@ _OF_AGENT = ("env", "envFrom")
 
 
 def with_agent_patch(template: Manifest, patch: Manifest, root: str) -> Manifest:
-    """Return the template of a courier that delivers below `root`, with its part of a patch.
+    """Return the template of a pod of one container with the agent's part of a patch.
 
-    Our labels stay, and so does what is mounted at `root`: a volume in its place would get the
-    result. Raises BadInput for a patch that has not the form of a pod.
+    The template's labels stay, and so does what is mounted at `root`: another volume there would
+    get a courier's result. Raises BadInput for a patch that has not the form of a pod.
     """
+    (container,) = template["spec"]["containers"]
     spec = patch.get("spec") or {}
     agents = [c for c in spec.get("initContainers") or [] if c["name"] == AGENT]
     agent = agents[0] if agents else {}
@@ -41,7 +43,7 @@ def with_agent_patch(template: Manifest, patch: Manifest, root: str) -> Manifest
             **_fields(spec, _OF_POD),
             "containers": [
                 {
-                    "name": COURIER,
+                    "name": container["name"],
                     **_fields(agent, _OF_AGENT),
                     **(resources if "resources" in agent else {}),
                     "volumeMounts": mounts,

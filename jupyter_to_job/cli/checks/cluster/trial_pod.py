@@ -1,6 +1,7 @@
 """The pod that tries what a dev pod does. It satisfies Pod Security `restricted`.
 
-It has the resources of agents: a namespace whose rules refuse those refuses it, too.
+It has the resources of agents, and their part of the pod patch: what keeps agents from starting, or
+from reaching the gateway, keeps this pod from it, too.
 """
 
 from __future__ import annotations
@@ -8,8 +9,9 @@ from __future__ import annotations
 import secrets
 from typing import Any
 
+from ....backends.kubernetes.agent_patch import with_agent_patch
 from ....backends.kubernetes.manifest import AUDIENCE
-from ....backends.kubernetes.sidecars import agent_resources
+from ....backends.kubernetes.sidecars import AGENT_RESOURCES
 from .api import Manifest
 from .installation import Installation
 
@@ -18,6 +20,8 @@ DEADLINE = 120
 TOKEN_FOLDER = "/var/run/secrets/jupyter-to-job"  # noqa: S105 - a folder
 _AUTHORITY = "jupyter-to-job.io/gateway-ca"
 """The annotation of which the kubelet makes a file: certificates are no secret."""
+_TMP = "doctor-tmp"
+"""Name of the volume for temporary files, which no volume of a pod patch has."""
 _DOCTOR = "from jupyter_to_job.cli.main import main; main(['doctor', '--json'])"
 
 
@@ -40,7 +44,7 @@ def trial_pod(installation: Installation, namespace: str) -> Manifest:
     source, key = installation.owner_rule
     if source in ("annotation", "label"):
         metadata[f"{source}s"] = {**metadata.get(f"{source}s", {}), key: "doctor"}
-    spec = {
+    spec: Manifest = {
         "restartPolicy": "Never",
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
@@ -56,13 +60,15 @@ def trial_pod(installation: Installation, namespace: str) -> Manifest:
         "containers": [_container(installation)],
         "volumes": [
             {"name": "token", "projected": {"sources": sources}},
-            {"name": "tmp", "emptyDir": {}},
+            {"name": _TMP, "emptyDir": {}},
         ],
     }
     pull_secrets = installation.pod_spec.get("imagePullSecrets")
     if pull_secrets:
         spec["imagePullSecrets"] = pull_secrets
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+    template: Manifest = {"metadata": metadata, "spec": spec}
+    template = with_agent_patch(template, installation.pod_patch, TOKEN_FOLDER)
+    return {"apiVersion": "v1", "kind": "Pod", **template}
 
 
 def _container(installation: Installation) -> Manifest:
@@ -78,7 +84,7 @@ def _container(installation: Installation) -> Manifest:
         "command": ["python3", "-c", _DOCTOR],
         "workingDir": "/tmp",  # noqa: S108
         "env": [{"name": name, "value": value} for name, value in variables.items()],
-        "resources": agent_resources(installation.pod_patch),
+        "resources": AGENT_RESOURCES,
         "securityContext": {
             "allowPrivilegeEscalation": False,
             "readOnlyRootFilesystem": True,
@@ -86,6 +92,6 @@ def _container(installation: Installation) -> Manifest:
         },
         "volumeMounts": [
             {"name": "token", "mountPath": TOKEN_FOLDER, "readOnly": True},
-            {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108
+            {"name": _TMP, "mountPath": "/tmp"},  # noqa: S108
         ],
     }
