@@ -189,6 +189,18 @@ def test_a_catalog_cannot_forge_our_labels() -> None:
     assert shown["team"] == "research"
 
 
+def test_no_autoscaler_evicts_a_pod_unless_the_catalog_lets_it() -> None:
+    evict, disrupt = (
+        "cluster-autoscaler.kubernetes.io/safe-to-evict",
+        "karpenter.sh/do-not-disrupt",
+    )
+    annotations = manifest()["spec"]["template"]["metadata"]["annotations"]
+    assert (annotations[evict], annotations[disrupt]) == ("false", "true")
+    flavor = {**REQUEST.flavor_spec, "annotations": {evict: "true"}}
+    annotations = manifest(flavor_spec=flavor)["spec"]["template"]["metadata"]["annotations"]
+    assert (annotations[evict], annotations[disrupt]) == ("true", "true")
+
+
 @pytest.mark.parametrize("owner", ["ada", "Ada", "ada@example.org", "x" * 300, "ns/account", "ä"])
 def test_any_owner_is_a_label(owner: str) -> None:
     value = manifest(owner=owner)["metadata"]["labels"]["jupyter-to-job.io/owner"]

@@ -78,7 +78,7 @@ def job_manifest(request: Request, origin: Manifest, pods: JobPods) -> Manifest:
     }
     template_metadata = {
         "labels": {**extra["labels"], **labels},
-        "annotations": {**extra["annotations"], **annotations},
+        "annotations": {**_NO_AUTOSCALER_EVICTS, **extra["annotations"], **annotations},
     }
     queue = request.flavor_spec.get("queue")
     queue_label = {QUEUE_LABEL: queue} if queue else {}
@@ -342,6 +342,15 @@ def _volumes(request: Request) -> list[Manifest]:
     return volumes
 
 
+_NO_AUTOSCALER_EVICTS = {
+    "cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
+    "karpenter.sh/do-not-disrupt": "true",
+}
+"""Annotations of the pod that keep autoscalers from evicting it, to do with fewer nodes.
+
+A Job makes another pod for one that is evicted, so they take its pods for safe to evict. But that
+ends the run.
+"""
 _ONLY_DISRUPTIONS_ARE_RETRIED: Manifest = {
     "rules": [
         {"action": "Count", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]},
