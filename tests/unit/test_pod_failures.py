@@ -65,6 +65,16 @@ def disrupted(reason: str) -> PodRecord:
         (ended_pod(127), "RunnerMissing"),
         (ended_pod(126), "RunnerMissing"),
         (ended_pod(128, "StartError", "exec: no such file"), "RunnerMissing"),
+        *[
+            (ended_pod(128, "StartError", f"runc create failed: {words}: unknown"), "RunnerMissing")
+            for words in (
+                'exec: "python3": executable file not found in $PATH',
+                'exec: "/bin/sh": stat /bin/sh: no such file or directory',
+                "executable file `python3` not found in $PATH: No such file or directory",
+            )
+        ],
+        (ended_pod(128, "StartError", "container init was OOM-killed."), "BackendError"),
+        (ended_pod(128), "BackendError"),
         (ended_pod(1, "Error", "/usr/bin/python3: No module named job_runner"), "RunnerMissing"),
         (ended_pod(2, "Error", "__main__.py: error: unrecognized arguments: --x"), "RunnerMissing"),
         (ended_pod(2, "Error", "No such directory."), "BackendError"),
@@ -84,6 +94,22 @@ def test_reason(seen: PodRecord | None, reason: str) -> None:
     found, message = failure_of(seen)
     assert found == reason
     assert message.endswith(".") or message.endswith(("memory", "GPU"))
+
+
+@pytest.mark.parametrize(
+    "cause",
+    [
+        "libnvidia-ml.so.1: cannot open shared object file: no such file or directory: unknown",
+        "fork/exec /usr/bin/nvidia-container-runtime: no such file or directory: unknown",
+        'exec: "nvidia-container-runtime": executable file not found in $PATH: unknown',
+    ],
+)
+def test_a_node_without_its_gpu_driver_is_no_image_without_a_runner(cause: str) -> None:
+    assert failure_of(ended_pod(128, "StartError", cause)) == (
+        "BackendError",
+        f"The node could not start the container: {cause}. "
+        "Submit again, or tell your administrator.",
+    )
 
 
 def test_a_run_that_succeeded_without_its_agent_was_not_killed() -> None:

@@ -11,7 +11,7 @@ from ...backends.kubernetes import JobRecord, PodRecord
 from ...domain.job import State
 from ...domain.state import AttemptStatus, deciding_attempt
 from ...exchange.records import ClusterJob
-from .pod_failures import disruption_of, failure_of
+from .pod_failures import disruption_of, failure_of, has_run
 
 Ending = tuple[str, str]
 """Reason and message."""
@@ -183,8 +183,8 @@ def _step_beside_pod(observation: JobObservation) -> Step:
     """Return what is to be done while a pod lives.
 
     It waits too long, or its Job was deleted, or nobody else will end its agent. That was told to
-    end before it could hear it, because the image without our package had failed so soon; or it is
-    never told to, because a container that is not ours runs on. It has nothing to send.
+    end before it could hear it, because the notebook's container had failed so soon; or it is never
+    told to, because a container that is not ours runs on. It has nothing to send.
     """
     if observation.waited:
         return RecordStop(*observation.waited)
@@ -195,7 +195,7 @@ def _step_beside_pod(observation: JobObservation) -> Step:
 
 
 def _must_be_ended(pod: PodRecord) -> bool:
-    return pod.has_foreign_containers or failure_of(pod)[0] == "RunnerMissing"
+    return pod.has_foreign_containers or not has_run(pod)
 
 
 def _end_of(

@@ -7,6 +7,7 @@ word comes next, and last what exit code and container state tell.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -32,8 +33,19 @@ _RUNNER_MISSING = "The image has no job_runner: install jupyter-to-job in it."
 _RUNNER_TOO_OLD = (
     "The jupyter-to-job in the image is too old for this controller: upgrade it in the image."
 )
-_NOT_STARTED = (126, 127, 128)
-"""Exit codes of a container whose command cannot be executed: the shells' two, containerd's."""
+_NOT_EXECUTED = (126, 127)
+"""Exit codes of a shell whose command cannot be executed."""
+_NOT_STARTED = 128
+"""Exit code that containerd gives a container that it could not start, for whatever reason."""
+_COMMAND_MISSING = re.compile(
+    r'exec: (?:"(?:python3|/bin/sh)": .*)?(?:executable file not found|no such file)'
+    r'|executable (?:file )?["`](?:python3|/bin/sh)["`]'
+)
+"""Words of runc, crun and gVisor for a command that the image does not have.
+
+They say the like of files of the node, such as those of the GPU's driver.
+"""
+_TRY_AGAIN = "Submit again, or tell your administrator."
 _USAGE = 2
 _RUNNER_ERRORS = (_USAGE, 70, 74)
 """Exit codes of a runner that could not write its outcome."""
@@ -65,13 +77,27 @@ def failure_of(pod: PodRecord | None) -> tuple[str, str]:
     return "Lost", f"The pod ended before its run did; {_OUTPUT_KEPT}."
 
 
+def has_run(pod: PodRecord) -> bool:
+    """Tell whether the runner of a pod that has ended had begun: else its agent sends nothing."""
+    is_started = pod.ended is None or not _failed_to_start(pod.ended)
+    return is_started and failure_of(pod)[0] != "RunnerMissing"
+
+
+def _failed_to_start(end: ContainerEnd) -> bool:
+    return end.reason == "StartError" or end.exit_code == _NOT_STARTED
+
+
 def _failure_of_container(end: ContainerEnd) -> tuple[str, str]:
     code = end.exit_code
     if code == 0:
         return "Lost", f"The notebook ran to its end, but not all of it was sent; {_ARRIVED_KEPT}."
     if end.reason == "OOMKilled":
         return "OutOfMemory", f"Out of memory; {_OUTPUT_KEPT}. Choose a flavor with more memory."
-    if code in _NOT_STARTED or "No module named job_runner" in end.message:
+    is_started = not _failed_to_start(end)
+    if not is_started and not _COMMAND_MISSING.search(end.message):
+        cause = end.message.rstrip(". \n") or f"exit code {code}"
+        return "BackendError", f"The node could not start the container: {cause}. {_TRY_AGAIN}"
+    if not is_started or code in _NOT_EXECUTED or "No module named job_runner" in end.message:
         return "RunnerMissing", _RUNNER_MISSING
     if code == _USAGE and "unrecognized arguments" in end.message:  # argparse's words
         return "RunnerMissing", _RUNNER_TOO_OLD
