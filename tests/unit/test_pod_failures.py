@@ -8,7 +8,7 @@ import pytest
 
 from jupyter_to_job.backends.kubernetes.backend import placement_of
 from jupyter_to_job.backends.kubernetes.records import PodRecord, pod_record
-from jupyter_to_job.controller.reconciling.pod_failures import failure_of
+from jupyter_to_job.controller.reconciling.pod_failures import disruption_of, failure_of
 
 
 def pod(**status: Any) -> PodRecord:
@@ -94,6 +94,24 @@ def test_reason(seen: PodRecord | None, reason: str) -> None:
     found, message = failure_of(seen)
     assert found == reason
     assert message.endswith(".") or message.endswith(("memory", "GPU"))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Pod ephemeral local storage usage exceeds the total limit of containers 10Gi. ",
+        'Container notebook exceeded its local ephemeral storage limit "10Gi". ',
+        'Usage of EmptyDir volume "scratch" exceeds the limit "1Gi". ',
+    ],
+)
+def test_a_pod_that_is_evicted_for_its_own_use_of_disk(words: str) -> None:
+    kept = "It used more disk than it was given; what it had printed is kept."
+    end = ("DiskFull", f"{kept} {words}Choose a larger flavor, or write to a volume.")
+    evicted = pod(phase="Failed", reason="Evicted", message=words)
+    assert (disruption_of(evicted), failure_of(evicted)) == (end, end)
+    condition = {"type": "DisruptionTarget", "status": "True", "reason": "TerminationByKubelet"}
+    short = pod(phase="Failed", reason="Evicted", message=words, conditions=[condition])
+    assert failure_of(short)[0] == "Evicted"
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,12 @@ _POD_REASONS = {
     "Preempting": ("Preempted", "A pod that its node needs took its place"),
     "NodeLost": ("NodeLost", "The node went away"),
 }
+_DISK_LIMITS = (
+    "ephemeral local storage usage exceeds",
+    "local ephemeral storage limit",
+    "Usage of EmptyDir volume",
+)
+"""Words of the kubelet when it evicts a pod for its own use: that is no disruption."""
 _RUNNER_MISSING = "The image has no job_runner: install jupyter-to-job in it."
 _RUNNER_TOO_OLD = (
     "The jupyter-to-job in the image is too old for this controller: upgrade it in the image."
@@ -52,7 +58,11 @@ _RUNNER_ERRORS = (_USAGE, 70, 74)
 
 
 def disruption_of(pod: PodRecord) -> tuple[str, str] | None:
-    """Return reason and message if the cluster ended the pod for its own sake, else None."""
+    """Return reason and message if the cluster ended the pod, else None."""
+    is_evicted = pod.reason == "Evicted" and not pod.disruption
+    if is_evicted and any(words in pod.message for words in _DISK_LIMITS):
+        text = _sentence("It used more disk than it was given", pod.message.strip())
+        return "DiskFull", f"{text} Choose a larger flavor, or write to a volume."
     reason = _DISRUPTIONS.get(pod.disruption) or _POD_REASONS.get(pod.reason)
     return None if reason is None else (reason[0], _sentence(reason[1], pod.message))
 
@@ -67,9 +77,6 @@ def failure_of(pod: PodRecord | None) -> tuple[str, str]:
     disruption = disruption_of(pod)
     if disruption is not None:
         return disruption
-    if pod.reason in _POD_REASONS:
-        reason, text = _POD_REASONS[pod.reason]
-        return reason, _sentence(text, pod.message)
     if pod.ended is not None:
         return _failure_of_container(pod.ended)
     if pod.reason:  # refused by the node, such as UnexpectedAdmissionError
