@@ -160,6 +160,14 @@ def test_an_agent_that_stays_after_the_run_lingers(world: World) -> None:
         assert not world.pod.lingers
 
 
+def test_an_agent_whose_run_cannot_begin_lingers(world: World) -> None:
+    failed = replace(RUNNING, failed_init=("fetch-data", ContainerEnd(1, "Error", "")))
+    world.see(failed)
+    assert world.objects.moments([failed]) == [("train-abcdefgh", LINGERING)]
+    world.clock.now += LINGERING
+    assert world.pod == replace(failed, lingers=True)
+
+
 def test_an_agent_beside_containers_of_others_lingers_in_silence(world: World) -> None:
     killed = replace(RUNNING, ended=ContainerEnd(137, "OOMKilled", ""), has_foreign_containers=True)
     world.see(killed)

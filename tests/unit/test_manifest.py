@@ -181,6 +181,13 @@ def test_it_is_never_run_twice_by_itself_and_ends_in_time() -> None:
     assert "activeDeadlineSeconds" not in pod_of(manifest(max_runtime=None))
 
 
+def test_a_container_that_fails_is_not_started_again_whichever_it_is() -> None:
+    """Kubernetes starts again what no rule is for. A rule without a name is for init containers."""
+    disruption, failure = manifest()["spec"]["podFailurePolicy"]["rules"]
+    assert disruption["action"] == "Count"
+    assert failure == {"action": "FailJob", "onExitCodes": {"operator": "NotIn", "values": [0]}}
+
+
 def test_a_catalog_cannot_forge_our_labels() -> None:
     labels = {"jupyter-to-job.io/job": "another", "team": "research"}
     document = manifest(flavor_spec={**REQUEST.flavor_spec, "labels": labels})

@@ -41,6 +41,7 @@ KILLED = replace(RUNNING, phase="Failed", ended=ContainerEnd(137, "Error", ""))
 OOM = replace(RUNNING, phase="Failed", ended=ContainerEnd(137, "OOMKilled", ""))
 WITHOUT_US = replace(RUNNING, ended=ContainerEnd(1, "Error", "No module named job_runner"))
 NOT_STARTED = replace(RUNNING, ended=ContainerEnd(128, "StartError", "No GPU."))
+NO_DATA = replace(RUNNING, failed_init=("fetch-data", ContainerEnd(1, "Error", "")))
 RAN = replace(RUNNING, ended=ContainerEnd(0, "Completed", ""))
 BESIDE_PROXY = replace(
     RUNNING, ended=ContainerEnd(137, "OOMKilled", ""), has_foreign_containers=True
@@ -147,6 +148,8 @@ SECOND = AttemptObservation(AttemptStatus(2, alive=True), "pod-2")
         (seen(WITHOUT_US, attempts=(CLAIMED,)), "Wait"),
         (seen(replace(WITHOUT_US, lingers=True), attempts=(CLAIMED,)), "DeletePod"),
         (seen(replace(WITHOUT_US, lingers=True)), "DeletePod"),
+        (seen(NO_DATA, attempts=(CLAIMED,)), "Wait"),
+        (seen(replace(NO_DATA, lingers=True), attempts=(CLAIMED,)), "DeletePod"),
         (seen(replace(NOT_STARTED, lingers=True), attempts=(CLAIMED,)), "DeletePod"),
         (seen(replace(WITHOUT_US, deleting=True), attempts=(CLAIMED,)), "Wait"),
         (seen(replace(RAN, lingers=True), attempts=(CLAIMED,)), "Wait"),

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from jupyter_to_job.backends.kubernetes import ContainerEnd
 from jupyter_to_job.backends.kubernetes.backend import placement_of
 from jupyter_to_job.backends.kubernetes.records import PodRecord, pod_record
 from jupyter_to_job.controller.reconciling.pod_failures import disruption_of, failure_of
 
 
-def pod(**status: Any) -> PodRecord:
+def pod(spec: dict[str, Any] = {}, **status: Any) -> PodRecord:  # noqa: B006 - never changed
     metadata = {
         "namespace": "team",
         "name": "p",
@@ -19,7 +21,7 @@ def pod(**status: Any) -> PodRecord:
         "labels": {"jupyter-to-job.io/job": "train-abcdefgh"},
         "ownerReferences": [{"kind": "Job", "uid": "job-uid", "controller": True}],
     }
-    return pod_record({"metadata": metadata, "status": status})
+    return pod_record({"metadata": metadata, "spec": spec, "status": status})
 
 
 def ended_pod(code: int, reason: str = "Error", message: str = "") -> PodRecord:
@@ -128,6 +130,48 @@ def test_a_node_without_its_gpu_driver_is_no_image_without_a_runner(cause: str) 
         f"The node could not start the container: {cause}. "
         "Submit again, or tell your administrator.",
     )
+
+
+def pod_with_init_containers(code: int, reason: str, message: str = "", **status: Any) -> PodRecord:
+    """Return a pod in which an init container of the pod patch ended between agent and sidecar."""
+    sidecars = [{"name": name, "restartPolicy": "Always"} for name in ("agent", "proxy")]
+    killed = {"terminated": {"exitCode": 137, "reason": "Error"}}
+    ended = {"terminated": {"exitCode": code, "reason": reason, "message": message}}
+    waiting = {"waiting": {"reason": "PodInitializing"}}
+    statuses = [
+        {"name": name, "state": state}
+        for name, state in (("agent", killed), ("proxy", killed), ("fetch-data", ended))
+    ]
+    return pod(
+        {"initContainers": [*sidecars, {"name": "fetch-data"}]},
+        phase="Failed",
+        initContainerStatuses=statuses,
+        containerStatuses=[{"name": "notebook", "state": waiting}],
+        **status,
+    )
+
+
+def test_an_init_container_that_fails_is_named() -> None:
+    text = "The init container fetch-data, which the pod patch or a webhook adds, failed"
+    assert failure_of(pod_with_init_containers(137, "OOMKilled")) == (
+        "BackendError",
+        f"{text} (OOMKilled, exit code 137). Tell your administrator.",
+    )
+    assert failure_of(pod_with_init_containers(1, "Error", "No bucket.")) == (
+        "BackendError",
+        f"{text} (Error, exit code 1). Tell your administrator. No bucket.",
+    )
+
+
+def test_an_init_container_is_not_blamed_for_what_ended_its_pod() -> None:
+    """Somebody deleted the pod, its node was drained, or the run ended after the init container."""
+    assert failure_of(pod_with_init_containers(143, "Error"))[0] == "Lost"
+    condition = {"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI"}
+    drained = pod_with_init_containers(143, "Error", conditions=[condition])
+    assert failure_of(drained)[0] == "Evicted"
+    done = pod_with_init_containers(0, "Completed")
+    assert done.failed_init is None
+    assert failure_of(replace(done, ended=ContainerEnd(137, "OOMKilled", "")))[0] == "OutOfMemory"
 
 
 def test_a_run_that_succeeded_without_its_agent_was_not_killed() -> None:

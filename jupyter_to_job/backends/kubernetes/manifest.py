@@ -354,13 +354,13 @@ ends the run.
 _ONLY_DISRUPTIONS_ARE_RETRIED: Manifest = {
     "rules": [
         {"action": "Count", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]},
-        {
-            "action": "FailJob",
-            "onExitCodes": {"containerName": NOTEBOOK, "operator": "NotIn", "values": [0]},
-        },
+        {"action": "FailJob", "onExitCodes": {"operator": "NotIn", "values": [0]}},
     ]
 }
-"""The first rule that matches counts. An error of the notebook would only happen again."""
+"""The first rule that matches counts. An error of any container would only happen again.
+
+Init containers of the pod patch are among them. A failure without a rule would be retried, too.
+"""
 _RESTRICTED = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
 """Required of every container by Pod Security `restricted`."""
 

@@ -55,7 +55,7 @@ class JobRecord:
 
 @dataclass(frozen=True)
 class ContainerEnd:
-    """How the main container of a pod ended: the notebook's, or the courier's."""
+    """How a container of a pod ended."""
 
     exit_code: int
     reason: str
@@ -83,10 +83,12 @@ class PodRecord:
 
     `reason` is the pod's own (Evicted, DeadlineExceeded); `disruption` that of the cluster which
     ends or has ended it (EvictionByEvictionAPI, ...), "" without one; `waiting` why it waits.
-    `begun`: its main container has started. `deletion_grace` is how many seconds a pod has that
-    is being deleted. `gone`: it was removed; `lost`: its node is away, and nothing more is heard of
-    it; `lingers`: its main container ended a while ago, and its agent has not. `created` is unix
-    time. `has_foreign_containers`: some that others put into it run, such as a proxy.
+    `begun`: its main container has started, the notebook's or the courier's; `ended` is how that
+    ended, `failed_init` the name of an init container that failed before it, and how.
+    `deletion_grace` is how many seconds a pod has that is being deleted. `gone`: it was removed;
+    `lost`: its node is away, and nothing more is heard of it; `lingers`: it has one of these two
+    ends for a while, and its agent has not ended. `created` is unix time. `has_foreign_containers`:
+    some that others put into it run, such as a proxy.
     """
 
     namespace: str
@@ -107,6 +109,7 @@ class PodRecord:
     waiting: str
     waiting_message: str
     ended: ContainerEnd | None
+    failed_init: tuple[str, ContainerEnd] | None = None
     has_foreign_containers: bool = False
     gone: bool = False
     lost: bool = False
@@ -182,6 +185,7 @@ def pod_record(document: Manifest) -> PodRecord:
         waiting=waiting.get("reason", ""),
         waiting_message=waiting.get("message", ""),
         ended=_ended(ended) if ended else None,
+        failed_init=_failed_init(document.get("spec", {}), states),
         has_foreign_containers=any("running" in c.get("state", {}) for c in others),
     )
 
@@ -265,3 +269,12 @@ def _ended(terminated: Manifest) -> ContainerEnd:
         terminated.get("reason", ""),
         terminated.get("message", ""),
     )
+
+
+def _failed_init(spec: Manifest, states: dict[str, Manifest]) -> tuple[str, ContainerEnd] | None:
+    """Return name and end of the init container that failed. A sidecar's end is no failure."""
+    for container in spec.get("initContainers") or []:
+        ended = states.get(container["name"], {}).get("terminated")
+        if ended and ended.get("exitCode") != 0 and "restartPolicy" not in container:
+            return container["name"], _ended(ended)
+    return None

@@ -23,7 +23,8 @@ from .watches import Watches
 SILENCE = 60.0
 """Seconds without a word of the agent after which a pod that should be gone counts as lost."""
 LINGERING = 20.0
-"""Seconds after the end of a pod's main container from which its agent counts as lingering."""
+"""Seconds after the end of a pod's main container, or of an init container that failed, from which
+its agent counts as lingering."""
 _DARK_NODE = "DeletionByTaintManager"
 
 
@@ -53,7 +54,7 @@ class JobObjects:
         self._deleted_since: dict[str, float] = {}
         """When each known pod was told to end, or first seen to be deleted."""
         self._ended_since: dict[str, float] = {}
-        """When the main container of each known pod was first seen to have ended."""
+        """When each known pod was first seen to have nothing to do but to end."""
         self._heard_at: dict[str, float] = {}
         """When the agent of each known pod was last heard: one without output is silent."""
 
@@ -75,7 +76,7 @@ class JobObjects:
             self._deleted_since.setdefault(pod.uid, self._clock())
         is_deleted = pod.uid in self._deleted_since  # nobody can take that back
         self._known_pods[pod.job_uid][pod.uid] = replace(pod, deleting=is_deleted)
-        if pod.ended is not None:
+        if pod.ended is not None or pod.failed_init is not None:
             self._ended_since.setdefault(pod.uid, self._clock())
 
     def note_deleted(self, pod: PodRecord) -> None:

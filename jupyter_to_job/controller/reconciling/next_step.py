@@ -183,8 +183,9 @@ def _step_beside_pod(observation: JobObservation) -> Step:
     """Return what is to be done while a pod lives.
 
     It waits too long, or its Job was deleted, or nobody else will end its agent. That was told to
-    end before it could hear it, because the notebook's container had failed so soon; or it is never
-    told to, because a container that is not ours runs on. It has nothing to send.
+    end before it could hear it, because the notebook's container, or one before it, had failed so
+    soon; or it is never told to, because a container that is not ours runs on. It has nothing to
+    send.
     """
     if observation.waited:
         return RecordStop(*observation.waited)

@@ -52,6 +52,8 @@ _COMMAND_MISSING = re.compile(
 They say the like of files of the node, such as those of the GPU's driver.
 """
 _TRY_AGAIN = "Submit again, or tell your administrator."
+_KILLED = (137, 143)
+"""Exit codes of a container that was killed: not by itself, unless it was for its memory."""
 _USAGE = 2
 _RUNNER_ERRORS = (_USAGE, 70, 74)
 """Exit codes of a runner that could not write its outcome."""
@@ -79,6 +81,8 @@ def failure_of(pod: PodRecord | None) -> tuple[str, str]:
         return disruption
     if pod.ended is not None:
         return _failure_of_container(pod.ended)
+    if pod.failed_init is not None:
+        return _failure_of_init_container(*pod.failed_init)
     if pod.reason:  # refused by the node, such as UnexpectedAdmissionError
         return "BackendError", f"Kubernetes ended the pod: {pod.reason}. {pod.message}".strip()
     return "Lost", f"The pod ended before its run did; {_OUTPUT_KEPT}."
@@ -86,8 +90,9 @@ def failure_of(pod: PodRecord | None) -> tuple[str, str]:
 
 def has_run(pod: PodRecord) -> bool:
     """Tell whether the runner of a pod that has ended had begun: else its agent sends nothing."""
-    is_started = pod.ended is None or not _failed_to_start(pod.ended)
-    return is_started and failure_of(pod)[0] != "RunnerMissing"
+    if pod.failed_init is not None or (pod.ended is not None and _failed_to_start(pod.ended)):
+        return False
+    return failure_of(pod)[0] != "RunnerMissing"
 
 
 def _failed_to_start(end: ContainerEnd) -> bool:
@@ -111,6 +116,13 @@ def _failure_of_container(end: ContainerEnd) -> tuple[str, str]:
     if code in _RUNNER_ERRORS:
         return "BackendError", f"The runner ended with exit code {code}; {_OUTPUT_KEPT}."
     return "Lost", f"The container was killed (exit code {code}); {_OUTPUT_KEPT}."
+
+
+def _failure_of_init_container(name: str, end: ContainerEnd) -> tuple[str, str]:
+    reason = "Lost" if end.exit_code in _KILLED and end.reason != "OOMKilled" else "BackendError"
+    how = ", ".join(filter(None, (end.reason, f"exit code {end.exit_code}")))
+    text = f"The init container {name}, which the pod patch or a webhook adds, failed ({how})."
+    return reason, f"{text} Tell your administrator. {end.message}".strip()
 
 
 def _summary_of(end: ContainerEnd | None) -> tuple[str, str] | None:
