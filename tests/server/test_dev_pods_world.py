@@ -212,6 +212,20 @@ def test_a_dev_pod_of_root_is_told_and_refused(exchange: FileExchange) -> None:
     assert exchange.jobs() == frozenset()
 
 
+def test_a_user_that_the_image_names_is_told_unless_the_cluster_knows_it(
+    exchange: FileExchange,
+) -> None:
+    def codes(**status: Any) -> set[str]:
+        statuses = [{"name": "notebook", "imageID": PINNED_IMAGE, **status}]
+        told = {"containerStatuses": statuses}
+        with dev_pod(exchange, "ReadWriteMany", NODES, status=told) as pod:
+            problems = pod.post("preflight", notebook="home/a.ipynb")["problems"]
+        return {problem["code"] for problem in problems}
+
+    assert "user_unknown" in codes()
+    assert "user_unknown" not in codes(user={"linux": {"uid": 1001, "gid": 100}})
+
+
 UNKNOWN_BUILD: dict[str, Any] = {
     "image": "notebook:1",
     "status": {"containerStatuses": [{"name": "notebook", "imageID": f"sha256:{'b' * 64}"}]},

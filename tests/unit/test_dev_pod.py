@@ -144,6 +144,31 @@ def test_the_image_is_the_one_that_runs(running: str, image: str, is_pinned: boo
     assert notebook_of(job_manifest(REQUEST, found, PODS))["image"] == image
 
 
+@pytest.mark.parametrize(
+    ("user", "context", "expected"),
+    [
+        ({"linux": {"uid": 1001, "gid": 50}}, {}, (1001, 50)),
+        ({"linux": {"uid": 1001, "gid": 50}}, {"runAsGroup": 100}, (1001, 100)),
+        ({"linux": {"uid": 1001, "gid": 50}}, {"runAsUser": 1000}, (1000, None)),
+        ({"linux": {"uid": 1001, "gid": 0}}, {}, (1001, 0)),
+        ({"linux": {"uid": 0, "gid": 0}}, {}, (None, None)),
+        ({}, {}, (None, None)),  # of Windows
+        (None, {}, (None, None)),  # of containerd before 2.0
+    ],
+)
+def test_the_user_is_the_one_that_the_dev_pod_has(
+    user: Any, context: dict[str, int], expected: tuple[int | None, int | None]
+) -> None:
+    """The image may have chosen it, and the agent's image another one."""
+    status = {"name": "notebook", **({} if user is None else {"user": user})}
+    pod = {**DEV_POD, "status": {"containerStatuses": [status]}}
+    pod["spec"] = {**DEV_POD["spec"], "securityContext": {"fsGroup": 100}}
+    container = {**notebook_container(pod, "notebook"), "securityContext": context}
+    found = pod_of(job_manifest(REQUEST, origin_of(pod, REVIEW, container, {}), PODS))
+    of_job = found["securityContext"]
+    assert (of_job.get("runAsUser"), of_job.get("runAsGroup")) == expected
+
+
 def test_an_image_that_is_named_by_its_digest_stays() -> None:
     assert origin({"image": DIGEST})["image"] == DIGEST
     assert origin({"image": DIGEST})["image_pinned"]

@@ -48,6 +48,8 @@ def origin_of(
     """
     spec = pod["spec"]
     context = {**(spec.get("securityContext") or {}), **(container.get("securityContext") or {})}
+    if "runAsUser" not in context:
+        context = {**_user_that_runs(pod, container), **context}
     image = _image_that_runs(pod, container)
     return {
         "namespace": review.namespace,
@@ -97,6 +99,16 @@ def _image_that_runs(pod: Manifest, container: Manifest) -> str:
     running = _status_of(pod, container).get("imageID") or ""
     running = running.rpartition("://")[2]  # of dockershim: docker-pullable://...
     return running if "@sha256:" in running else image
+
+
+def _user_that_runs(pod: Manifest, container: Manifest) -> Manifest:
+    """Return the user and group that the image of a container chose, as its status tells them.
+
+    An older runtime does not tell them. Root is left out: no job may be root, and an image of the
+    catalog may have another user.
+    """
+    user = (_status_of(pod, container).get("user") or {}).get("linux") or {}
+    return {"runAsUser": user["uid"], "runAsGroup": user["gid"]} if user.get("uid") else {}
 
 
 def _status_of(pod: Manifest, container: Manifest) -> Manifest:
