@@ -7,6 +7,7 @@ kernel: the kernel's name, its variables and its working directory come with the
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -26,18 +27,40 @@ LOOK_INTERVAL = 0.02
 def wait_for_job(job_dir: Path, seconds: float) -> None:
     """Return once the job's directory is there. Raises RunFailed after `seconds` (0: never).
 
-    A request to stop ends the process at once: nothing has begun that would have to be saved.
+    Raises it at once for a directory that is another user's. A request to stop ends the process at
+    once: nothing has begun that would have to be saved.
     """
     deadline = time.monotonic() + seconds
     imports = _imports()
     with signals.exiting_at_once(Exit.TERMINATED):
-        while not (job_dir / layout.REQUEST).exists():
+        while not _has_arrived(job_dir):
             if seconds and time.monotonic() >= deadline:
-                raise _timed_out(seconds)
+                raise _failure(
+                    f"The job's files did not arrive within {format_duration(seconds)}. "
+                    "The log of the pod's agent says why."
+                )
             if (do_import := next(imports, None)) is not None:
                 do_import()
             else:
                 time.sleep(LOOK_INTERVAL)
+
+
+def _has_arrived(job_dir: Path) -> bool:
+    """Tell whether the directory is there. Raises RunFailed if the agent's user alone may enter it.
+
+    A pod that names no user leaves it to each image, and agent and notebook have two images.
+    """
+    try:
+        (job_dir / layout.REQUEST).stat()
+    except FileNotFoundError:
+        return False
+    except PermissionError:
+        raise _failure(
+            f"The job's files belong to user {job_dir.stat().st_uid}, who is the agent's, and the "
+            f"notebook's container runs as user {os.geteuid()}, who may not read them. "
+            "The administrator sets runAsUser of dev pods (KubeSpawner: `uid`)."
+        ) from None
+    return True
 
 
 def _imports() -> Iterator[Callable[[], None]]:
@@ -52,12 +75,8 @@ def _import_execution() -> None:
     from . import execution  # noqa: F401
 
 
-def _timed_out(seconds: float) -> RunFailed:
+def _failure(message: str) -> RunFailed:
     """Return the error, and tell Kubernetes the reason: there is no attempt to write it to."""
-    message = (
-        f"The job's files did not arrive within {format_duration(seconds)}. "
-        "The log of the pod's agent says why."
-    )
     outcome = Outcome(
         state="failed",
         reason="BackendError",

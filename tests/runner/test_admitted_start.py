@@ -9,16 +9,18 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import psutil
 import pytest
 
+import job_runner
 from jupyter_to_job.backends.kubernetes.start_command import start_command
 
 from ..processes import until
 from .jobs import Job, names, notebook
+from .test_run import OTHER_USER, POWERLESS
 
 MARKING = "import pathlib; pathlib.Path({!r}).touch()\n"
 
@@ -38,7 +40,7 @@ class Container:
         for module in ("job_runner.py", "sitecustomize.py", "signal.py"):
             (claim / module).write_text(MARKING.format(str(self.mark)))
 
-    def start(self, timeout: int = 60) -> subprocess.Popen[bytes]:
+    def start(self, timeout: int = 60, before: Sequence[str] = ()) -> subprocess.Popen[bytes]:
         fields = start_command(str(self.job.directory), timeout, waits_for_admission=True)
         variables = {
             "PATH": f"{self.claim}/bin:{os.environ['PATH']}",
@@ -46,7 +48,7 @@ class Container:
             "PYTHONPATH": str(self.claim),
         }
         process = subprocess.Popen(
-            [*fields["command"], *fields["args"]],
+            [*before, *fields["command"], *fields["args"]],
             cwd=self.claim,
             env={**os.environ, **variables},
             stderr=(self.claim / "log").open("ab"),
@@ -92,6 +94,19 @@ def test_files_that_never_come(container: Container) -> None:
     assert told["reason"] == "BackendError"
     assert told["message"].startswith("The job's files did not arrive within 1 s.")
     assert not container.mark.exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to give the files to another user")
+def test_files_of_another_user_end_it_at_once(container: Container, tmp_path: Path) -> None:
+    """The runner tells it: the claim is admitted by then."""
+    for module in ("job_runner.py", "signal.py"):
+        (container.claim / module).unlink()
+    (container.claim / "job_runner").symlink_to(Path(job_runner.__file__).parent)
+    os.chown(tmp_path / "fetched", OTHER_USER, OTHER_USER)
+    (tmp_path / "fetched").chmod(0o700)
+    (tmp_path / "fetched").rename(container.job.directory)
+    assert container.start(timeout=0, before=POWERLESS).wait(60) == 74
+    assert f"belong to user {OTHER_USER}," in (container.claim / "log").read_text()
 
 
 def test_a_request_to_stop_ends_the_waiting_at_once(container: Container) -> None:

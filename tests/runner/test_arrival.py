@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 from collections.abc import Callable
@@ -11,7 +12,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from .jobs import Job, make_job, notebook, until
+from .jobs import BOUND, Job, make_job, notebook, until
+from .test_run import OTHER_USER, POWERLESS
 
 
 @pytest.fixture
@@ -54,6 +56,26 @@ def test_files_that_never_come(absent: Job, tmp_path: Path) -> None:
     assert told["message"].startswith("The job's files did not arrive within 0.2 s.")
     assert told["message"] in absent.directory.with_suffix(".log").read_text()
     assert not absent.directory.exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to give the files to another user")
+def test_files_of_another_user_end_it_at_once(job: Callable[..., Job], tmp_path: Path) -> None:
+    """As of an agent and a notebook whose images have two users."""
+    made = job(notebook("print('never')"))
+    made.directory.chmod(0o700)
+    os.chown(made.directory, OTHER_USER, OTHER_USER)
+    summary = tmp_path / "summary"
+    process = made.start(
+        *("--attempt", "1", "--wait", "0"),
+        before=POWERLESS,
+        JUPYTER_TO_JOB_TERMINATION_LOG=str(summary),
+    )
+    assert process.wait(BOUND) == 74
+    told = json.loads(summary.read_text())
+    assert told["reason"] == "BackendError"
+    assert f"belong to user {OTHER_USER}," in told["message"]
+    assert "container runs as user 0, who may not read them" in told["message"]
+    assert "runAsUser of dev pods" in told["message"]
 
 
 def test_a_request_to_stop_ends_the_waiting_at_once(absent: Job) -> None:

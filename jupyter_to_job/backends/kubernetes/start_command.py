@@ -4,7 +4,7 @@ A claim that the pod mounts may be another user's by now: it is looked at when t
 claims the attempt, and the container has started by then. Python would import modules from claims
 before the runner's first line: from its working directory, from `PYTHONPATH`, from the home folder,
 or it may itself be installed there. So where claims are mounted a shell of the image waits for the
-job's files, which the agent has only after that. The shell executes nothing but itself and
+job's directory, which the agent makes only after that. The shell executes nothing but itself and
 `/bin/sleep`.
 """
 
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 
-from job_runner.protocol import layout
 from job_runner.protocol.units import format_duration
 
 from .records import Manifest
@@ -35,11 +34,12 @@ done
 shift 3
 exec "$@"
 """
-"""Waits for the file $1, for $2 looks at most (0: for ever), and becomes the command after $3.
+"""Waits for the folder $1, for $2 looks at most (0: for ever), and becomes the command after $3.
 
-If the file does not come, $3 is what the container says last: Kubernetes has it as the termination
-message. A request to stop ends the shell, as it ends a runner that waits: without a trap process 1
-of a container would ignore it.
+If the folder does not come, $3 is what the container says last: Kubernetes has it as the
+termination message. A folder that may not be entered is the runner's to tell. A request to stop
+ends the shell, as it ends a runner that waits: without a trap process 1 of a container would ignore
+it.
 """
 
 
@@ -52,8 +52,8 @@ def start_command(job_dir: str, files_timeout: int, *, waits_for_admission: bool
     runner = ["python3", "-m", "job_runner"]
     arguments = ["run", job_dir, "--attempt", "1", "--wait", str(files_timeout)]
     if waits_for_admission:
-        file, looks = f"{job_dir}/{layout.REQUEST}", str(files_timeout * _LOOKS_A_SECOND)
-        wait = [_SHELL, "-c", _WAIT, _SHELL, file, looks, _timed_out(files_timeout)]
+        looks = str(files_timeout * _LOOKS_A_SECOND)
+        wait = [_SHELL, "-c", _WAIT, _SHELL, job_dir, looks, _timed_out(files_timeout)]
         runner = [*wait, *runner]
     return {"command": runner, "args": arguments, "workingDir": WORKING_DIRECTORY}
 

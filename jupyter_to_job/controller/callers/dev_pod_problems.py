@@ -31,8 +31,9 @@ def dev_pod_problems(caller: DevPod, choice: Choice, plan: MountPlan) -> Iterato
     context = origin.get("security_context") or {}
     if "runAsUser" not in context:
         message = (
-            "Your pod does not say which user it runs as, so the image decides."
-            " A job whose image names none, or root, or a user by name, does not start."
+            "Which user your pod runs as is not known for certain, so the job's image decides."
+            " It has to name its user as a number, and the same one as the controller's image,"
+            " which is 1000 as shipped. Otherwise the job fails as it starts."
         )
         yield Problem("user_unknown", message, _SET_USER, blocking=False)
     if _is_unpinned(origin, choice):

@@ -24,6 +24,7 @@ class Images:
 
     notebook: str = f"jupyter-to-job/notebook:{TAG}"
     controller: str = f"jupyter-to-job/controller:{TAG}"
+    other_user: str = f"jupyter-to-job/other-user:{TAG}"
     python: str = f"docker.io/jupyter-to-job/python:{TAG}"
 
 

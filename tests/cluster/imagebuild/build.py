@@ -2,6 +2,7 @@
 
 - `controller` has our wheel and its extra `controller`: it is controller, agent and courier.
 - `notebook` is the smallest dev pod and job pod: our wheel, ipykernel, papermill.
+- `other-user` is `notebook` with another user than that of all other images.
 - `single-user` is a dev pod with JupyterLab.
 - `hub` is JupyterHub with KubeSpawner, and the dev pods of its users.
 - `python` is Python alone, an image without our package.
@@ -29,7 +30,9 @@ EXTRAS = {
 }
 """Of the images with more than the wheel: its extra, and further options of uv."""
 GROUPS = {"hub": "hub"}
-WITHOUT_LAB = ("controller", "notebook", "python")
+USERS = {"other-user": "1001:100"}
+"""Of the images whose user is not the Containerfiles' own."""
+WITHOUT_LAB = ("controller", "notebook", "other-user", "python")
 IMAGES = (*WITHOUT_LAB, "single-user", "hub")
 
 
@@ -37,7 +40,10 @@ def config_of(name: str, version: str) -> dict[str, object]:
     """Return an image's configuration: what its Containerfile says, if it has one."""
     shipped = name if (CONTAINERFILES / name).is_dir() else "single-user"
     config = image_config(CONTAINERFILES / shipped / "Containerfile", {"VERSION": version})
-    return config if name == shipped else {**config, "Cmd": ["python3"], "Labels": {}}
+    if name == shipped:
+        return config
+    user = USERS.get(name, config["User"])
+    return {**config, "Cmd": ["python3"], "Labels": {}, "User": user}
 
 
 def build(wheel: Path, archive: Path, tag: str, names: Iterable[str] = WITHOUT_LAB) -> None:
