@@ -22,7 +22,7 @@ export interface IJobs {
   readonly changed: ISignal<IJobs, Job>;
   /** The job of this name was deleted, or has to be loaded again. */
   readonly removed: ISignal<IJobs, string>;
-  /** This page submitted a job. */
+  /** This page submitted a job. Silent where the answer is a job that was seen to end before. */
   readonly submitted: ISignal<IJobs, Job>;
   /** This page submitted several jobs of a notebook at once, for which `submitted` is silent. */
   readonly sweepSubmitted: ISignal<IJobs, SweptJobs>;
@@ -110,14 +110,14 @@ export interface ISubmitDialog {
   ask(source: INotebookSource): Promise<Job | null>;
   /**
    * Submit without the dialog, with the source's initial choices. Called again after an answer was
-   * lost, it is the same job.
+   * lost, it is the same job, unless the page has seen that one end.
    *
    * @throws ApiError if the server refuses or cannot be reached.
    */
   submit(source: INotebookSource): Promise<Job>;
   /**
    * Submit without the dialog, with what was chosen for this notebook the last time. Called again
-   * after an answer was lost, it is the same job.
+   * after an answer was lost, it is the same job, unless the page has seen that one end.
    *
    * @throws ApiError if the server refuses or cannot be reached.
    */

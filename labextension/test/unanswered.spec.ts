@@ -14,6 +14,7 @@ import type { Choices, Job } from '../src/jobs/job';
 import { Jobs } from '../src/jobs/model';
 import type { INotebookSource } from '../src/source';
 import { job, TRANS } from './fixtures';
+import { Server } from './jobsServer';
 
 const LOST = new ApiError('unreachable', 'HTTP 504');
 const AWAY = new ApiError('refused', 'Away.', '', 'unavailable');
@@ -101,6 +102,60 @@ describe.each(['submit', 'submitAgain'] as const)('%s', method => {
     expect(keys[1]).toBe(keys[0]);
     expect(keys[2]).not.toBe(keys[0]);
     expect(keys).toHaveLength(3);
+  });
+
+  /** Submit without an answer, and again once the page has the job that was made, and a newer one. */
+  async function resubmit(made: Job, newer: Job) {
+    const newest = job({ name: 'study-3', submitted: '3' });
+    const server = new Server([LOST, made, newest]);
+    const submit = jest.spyOn(server, 'submit');
+    const jobs = new Jobs(server, []);
+    const told: string[] = [];
+    jobs.submitted.connect((_, { name }) => told.push(name));
+    const dialogs = new SubmitDialogs({} as IDialogApi, jobs, 'scope', TRANS);
+    const send = () =>
+      dialogs[method]({
+        path: 'study.ipynb',
+        note: null,
+        initialChoices: { priority: 1 },
+        takesFiles: true,
+        toSubmission: () => ({ notebook: 'study.ipynb' }),
+        submit: (choices, key) =>
+          jobs.submit({ notebook: 'study.ipynb', ...choices }, key)
+      });
+    jobs.update(job({ name: 'study-0', submitted: '0', flavor: 'small' }));
+    await expect(send()).rejects.toBe(LOST);
+    jobs.update(made);
+    jobs.update(newer);
+    const { name } = await send();
+    const flavors = submit.mock.calls.map(
+      ([submission]) => (submission as Choices).flavor
+    );
+    return { name, told, keys: server.keys, flavors };
+  }
+
+  const MADE = { name: 'study-1', submitted: '1', flavor: 'small' };
+  const NEWER = job({ name: 'study-2', submitted: '2', flavor: 'gpu' });
+
+  it('is a new job once the one without an answer was seen to end', async () => {
+    const ended = job({ ...MADE, state: 'failed' });
+    const { name, told, keys, flavors } = await resubmit(ended, NEWER);
+    expect(name).toBe('study-3');
+    expect(told).toEqual(['study-3']);
+    expect(keys[1]).toBe(keys[0]);
+    expect(keys[2]).not.toBe(keys[0]);
+    const remembered = ['small', 'small', 'gpu'];
+    expect(flavors).toEqual(
+      method === 'submitAgain' ? remembered : Array(3).fill(undefined)
+    );
+  });
+
+  it('is the same job as long as that one runs', async () => {
+    const running = job({ ...MADE, state: 'running' });
+    const { name, told, keys } = await resubmit(running, NEWER);
+    expect([name]).toEqual(told);
+    expect(name).toBe('study-1');
+    expect(keys).toEqual([keys[0], keys[0]]);
   });
 });
 

@@ -34,6 +34,7 @@ export class SubmitDialogs implements ISubmitDialog {
     private readonly _settings: IPreferences | null = null
   ) {
     this._memory = new ChoiceMemory(_jobs, scope);
+    this._unanswered = new UnansweredSubmissions(_jobs);
   }
 
   /** Nothing is awaited before the dialog is shown: it has the focus before the user's next key. */
@@ -67,20 +68,16 @@ export class SubmitDialogs implements ISubmitDialog {
     }
   }
 
-  async submit(source: INotebookSource): Promise<Job> {
-    await source.ready;
-    return this._unanswered.send(source, source.initialChoices);
+  submit(source: INotebookSource): Promise<Job> {
+    return this._unanswered.send(source, null);
   }
 
   async submitAgain(source: INotebookSource): Promise<Job> {
     const { now, later } = this._loadMemories(source.path);
     const remembered = (await later) ?? now;
-    await source.ready;
-    const choices = this._unanswered.choicesOf(source) ?? {
-      ...(await this._choicesFor(source, remembered)),
-      ...source.initialChoices
-    };
-    const job = await this._unanswered.send(source, choices);
+    const job = await this._unanswered.send(source, () =>
+      this._choicesFor(source, remembered)
+    );
     if (source.initialChoices.parameters === undefined) {
       this._memory.save(source.path, job, remembered);
     }
@@ -171,6 +168,6 @@ export class SubmitDialogs implements ISubmitDialog {
   }
 
   private readonly _memory: ChoiceMemory;
-  private readonly _unanswered = new UnansweredSubmissions();
+  private readonly _unanswered: UnansweredSubmissions;
   private _catalog: Catalog | null = null;
 }

@@ -1,54 +1,79 @@
 /**
  * Submits without the dialog, where nothing keeps the key of a submission from one press of a button
- * to the next. Whoever got no answer and presses again gets the same job.
+ * to the next. Whoever got no answer and presses again gets the same job, unless the page has seen
+ * that job end before: then the user wants another one.
  */
-import { ApiError, isUncertain } from '../jobs/client';
-import type { Choices, Job } from '../jobs/job';
-import type { INotebookSource } from '../source';
-import { SubmissionKey } from './submissionKey';
+import { UUID } from '@lumino/coreutils';
 
-/** A submission of which nobody knows what became. */
-type Unanswered = { key: SubmissionKey; asked: string; choices: Choices };
+import { hasCode, isUncertain } from '../jobs/client';
+import type { Choices, Job } from '../jobs/job';
+import { createEndCheck } from '../jobs/orderedJobs';
+import type { INotebookSource } from '../source';
+import type { IJobs } from '../tokens';
+
+/** A submission of a notebook; `request` is what the user asks for, as JSON. */
+type Attempt = { key: string; request: string; choices: Choices };
 
 export class UnansweredSubmissions {
+  constructor(private readonly _jobs: Pick<IJobs, 'all'>) {}
+
   /**
-   * The choices of a notebook's unanswered submission, if the same was asked for. The job that it
-   * may have become is no source of others: those would make a second one.
+   * Submit a notebook when it is ready. If the same request had no answer, its choices are sent again
+   * with its key: remembered ones may come from the job that it has made.
+   *
+   * @param remember gets the choices that count where the source has none; null if none do
    */
-  choicesOf(source: INotebookSource): Choices | undefined {
-    const earlier = this._unanswered.get(source.path);
-    return earlier?.asked === askedBy(source) ? earlier.choices : undefined;
+  async send(
+    source: INotebookSource,
+    remember: (() => Promise<Choices>) | null
+  ): Promise<Job> {
+    const hadEnded = createEndCheck(this._jobs.all);
+    await source.ready;
+    const { path, initialChoices } = source;
+    const parts = [source.toSubmission(), initialChoices, remember !== null];
+    const request = JSON.stringify(parts);
+    const earlier = this._unanswered.get(path);
+    if (earlier?.request === request) {
+      const job = await this._repeat(source, earlier);
+      if (job !== null && !hadEnded(job)) {
+        return job;
+      }
+    }
+    const choices = { ...(await remember?.()), ...initialChoices };
+    return this._attempt(source, { key: UUID.uuid4(), request, choices });
   }
 
-  /** Submit a notebook, with the key of its last submission if nobody knows what became of that. */
-  async send(source: INotebookSource, choices: Choices): Promise<Job> {
-    const { path } = source;
-    const earlier = this._unanswered.get(path);
-    const key = earlier?.key ?? new SubmissionKey();
-    this._unanswered.delete(path);
+  /** Make an attempt again; resolves to null if its job is one of an earlier content. */
+  private async _repeat(
+    source: INotebookSource,
+    earlier: Attempt
+  ): Promise<Job | null> {
     try {
-      const id = key.of([source.toSubmission(), choices]);
-      return await source.submit(choices, id);
+      return await this._attempt(source, earlier);
+    } catch (error) {
+      if (hasCode(error, 'conflict')) {
+        return null;
+      }
+      throw error;
+    }
+  }
+
+  /** Submit, and keep the attempt if it gets no answer. */
+  private async _attempt(
+    source: INotebookSource,
+    attempt: Attempt
+  ): Promise<Job> {
+    this._unanswered.delete(source.path);
+    try {
+      return await source.submit(attempt.choices, attempt.key);
     } catch (error) {
       if (isUncertain(error)) {
-        this._unanswered.set(path, { key, asked: askedBy(source), choices });
-      } else if (earlier !== undefined && isConflict(error)) {
-        // The notebook has changed since: the job that has the key is another one.
-        return this.send(source, choices);
+        this._unanswered.set(source.path, attempt);
       }
       throw error;
     }
   }
 
   /** By the path of their notebook. */
-  private readonly _unanswered = new Map<string, Unanswered>();
-}
-
-/** What somebody asks for who submits, without what is remembered of earlier jobs. */
-function askedBy(source: INotebookSource): string {
-  return JSON.stringify([source.toSubmission(), source.initialChoices]);
-}
-
-function isConflict(error: unknown): boolean {
-  return error instanceof ApiError && error.code === 'conflict';
+  private readonly _unanswered = new Map<string, Attempt>();
 }

@@ -23,7 +23,7 @@ import {
   type Submission
 } from './job';
 import { findNewestJob } from './newestJob';
-import { OrderedJobs, sortKey } from './orderedJobs';
+import { createEndCheck, OrderedJobs, sortKey } from './orderedJobs';
 import { loadUnfinished, MAX_PAGE_SIZE, PAGE_SIZE, pageSizeFor } from './pages';
 import { PendingSweeps } from './pendingSweeps';
 import { RETRY_DELAYS_MS, sendWithRetries, UnansweredKeys } from './retries';
@@ -135,14 +135,12 @@ export class Jobs implements IJobs {
     changes: Changes = {},
     idempotencyKey?: string
   ): Promise<Job> {
-    const ended = new Set(this.all.filter(isFinal).map(sortKey));
-    const hadEnded = (job: Job) => ended.has(sortKey(job));
     const send = (key: string) =>
       sendWithRetries(
         () => this._client.rerun(name, changes, key),
         this._retryDelays
       );
-    return this._create(() =>
+    return this._create(hadEnded =>
       this._rerunKeys.send([name, changes], idempotencyKey, send, hadEnded)
     );
   }
@@ -239,10 +237,16 @@ export class Jobs implements IJobs {
     }
   }
 
-  private async _create(send: () => Promise<Job>): Promise<Job> {
+  /** Send what makes a job; `send` gets a check whether a job had ended before. */
+  private async _create(
+    send: (hadEnded: (job: Job) => boolean) => Promise<Job>
+  ): Promise<Job> {
     const sentAt = this.order.now;
-    const response = await send();
-    this.submitted.emit(response);
+    const hadEnded = createEndCheck(this.all);
+    const response = await send(hadEnded);
+    if (!hadEnded(response)) {
+      this.submitted.emit(response);
+    }
     return this._add(response, sentAt);
   }
 

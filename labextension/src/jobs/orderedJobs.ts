@@ -79,6 +79,12 @@ export class OrderedJobs {
   private readonly _list: Job[] = [];
 }
 
+/** Create a check whether a job is one of those that have ended by now. */
+export function createEndCheck(jobs: readonly Job[]): (job: Job) => boolean {
+  const keys = new Set(jobs.filter(isFinal).map(sortKey));
+  return job => keys.has(sortKey(job));
+}
+
 /** The key by which the server sorts: a greater text is a newer job. */
 export function sortKey({ submitted, name }: Job): string {
   return `${submitted ?? ''} ${name}`;
