@@ -12,7 +12,12 @@ import { isFinal, type Job } from './jobs/job';
 import { jobsOf, standingJobs } from './jobs/sweep';
 import type { IPreferences } from './settings/preferences';
 import type { IJobs } from './tokens';
-import { showError } from './ui/errors';
+import {
+  describeErrors,
+  type FailureTexts,
+  showError,
+  showErrorText
+} from './ui/errors';
 
 export const GroupCommandIDs = {
   results: 'jupyter-to-job:show-results',
@@ -31,7 +36,7 @@ type Services = {
   trans: TranslationBundle;
 };
 
-type GroupAction = {
+type GroupAction = Required<FailureTexts> & {
   id: string;
   label: string;
   caption: string;
@@ -77,39 +82,75 @@ export function failedJobs(jobs: readonly Job[]): Job[] {
   return standingJobs(jobs).filter(({ state }) => state === 'failed');
 }
 
-function groupActions({ jobs, trans }: Services): GroupAction[] {
+function groupActions(services: Services): GroupAction[] {
   return [
-    {
-      id: GroupCommandIDs.cancel,
-      label: trans.__('Cancel Jobs of the Group'),
-      caption: trans.__('End all that has not ended'),
-      select: inOrderOfCancelling,
-      confirmation: 'confirmCancel',
-      question: (selected, group) =>
-        selected.every(({ state }) => state === 'queued')
-          ? null
-          : cancelQuestion(selected.length, group, trans),
-      run: ({ name }) => jobs.cancel(name)
-    },
-    {
-      id: GroupCommandIDs.rerunFailed,
-      label: trans.__('Rerun Failed Jobs'),
-      caption: trans.__('Run the failed jobs again as they were frozen'),
-      select: failedJobs,
-      run: ({ name }) => jobs.rerun(name),
-      isSubmission: true
-    },
-    {
-      id: GroupCommandIDs.delete,
-      label: trans.__('Delete Jobs of the Group…'),
-      caption: trans.__('Forget the jobs; delivered notebooks stay'),
-      select: members => [...members],
-      confirmation: 'confirmDelete',
-      question: (selected, group) =>
-        deleteQuestion(selected.length, group, trans),
-      run: ({ name }) => jobs.delete(name)
-    }
+    cancelAction(services),
+    rerunAction(services),
+    deleteAction(services)
   ];
+}
+
+function cancelAction({ jobs, trans }: Services): GroupAction {
+  return {
+    id: GroupCommandIDs.cancel,
+    label: trans.__('Cancel Jobs of the Group'),
+    caption: trans.__('End all that has not ended'),
+    select: inOrderOfCancelling,
+    confirmation: 'confirmCancel',
+    question: (selected, group) =>
+      selected.every(({ state }) => state === 'queued')
+        ? null
+        : cancelQuestion(selected.length, group, trans),
+    run: ({ name }) => jobs.cancel(name),
+    failure: (failed, total) =>
+      trans.__('%1 of %2 jobs were not cancelled', failed, total),
+    uncertainty: (failed, total) =>
+      trans.__(
+        'It is not known whether %1 of %2 jobs were cancelled',
+        failed,
+        total
+      )
+  };
+}
+
+function rerunAction({ jobs, trans }: Services): GroupAction {
+  return {
+    id: GroupCommandIDs.rerunFailed,
+    label: trans.__('Rerun Failed Jobs'),
+    caption: trans.__('Run the failed jobs again as they were frozen'),
+    select: failedJobs,
+    run: ({ name }) => jobs.rerun(name),
+    failure: (failed, total) =>
+      trans.__('%1 of %2 jobs were not rerun', failed, total),
+    uncertainty: (failed, total) =>
+      trans.__(
+        'It is not known whether %1 of %2 jobs were rerun',
+        failed,
+        total
+      ),
+    isSubmission: true
+  };
+}
+
+function deleteAction({ jobs, trans }: Services): GroupAction {
+  return {
+    id: GroupCommandIDs.delete,
+    label: trans.__('Delete Jobs of the Group…'),
+    caption: trans.__('Forget the jobs; delivered notebooks stay'),
+    select: members => [...members],
+    confirmation: 'confirmDelete',
+    question: (selected, group) =>
+      deleteQuestion(selected.length, group, trans),
+    run: ({ name }) => jobs.delete(name),
+    failure: (failed, total) =>
+      trans.__('%1 of %2 jobs were not deleted', failed, total),
+    uncertainty: (failed, total) =>
+      trans.__(
+        'It is not known whether %1 of %2 jobs were deleted',
+        failed,
+        total
+      )
+  };
 }
 
 function cancelQuestion(
@@ -183,7 +224,6 @@ function addCommand(services: Services, action: GroupAction): void {
         return 0;
       }
       underWay.add(group);
-      let isSubmission = false;
       try {
         await jobs.loadGroup(group);
         const selected = select(jobsOf(jobs.all, group));
@@ -191,11 +231,14 @@ function addCommand(services: Services, action: GroupAction): void {
         if (selected.length === 0 || (asked && !(await isConfirmed(asked)))) {
           return 0;
         }
-        isSubmission = action.isSubmission ?? false;
-        return await runAll(selected, run);
+        const errors = await runAll(selected, run);
+        if (errors.length > 0) {
+          tellErrors(action, errors, selected.length, trans);
+          return 0;
+        }
+        return selected.length;
       } catch (error) {
-        // After a refusal of one job the others were made: it is not said that none was.
-        showError(error, trans, isSubmission && isUncertain(error));
+        showError(error, trans, false);
         return 0;
       } finally {
         underWay.delete(group);
@@ -205,14 +248,13 @@ function addCommand(services: Services, action: GroupAction): void {
 }
 
 /**
- * Act on all jobs, some at a time; returns how many succeeded. One that fails does not keep the
- * others from it. At the end an error is thrown, which is one that leaves its outcome open if there is
- * any.
+ * Act on all jobs, some at a time; returns the errors. One that fails does not keep the others from
+ * it.
  */
 async function runAll(
   jobs: readonly Job[],
   run: (job: Job) => Promise<unknown>
-): Promise<number> {
+): Promise<unknown[]> {
   const queue = [...jobs];
   const errors: unknown[] = [];
   const work = async () => {
@@ -221,8 +263,29 @@ async function runAll(
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, work));
-  if (errors.length > 0) {
-    throw errors.find(isUncertain) ?? errors[0];
+  return errors;
+}
+
+/** Tell why jobs failed; where only some errors leave the outcome open, how many jobs of each kind. */
+function tellErrors(
+  action: GroupAction,
+  errors: readonly unknown[],
+  total: number,
+  trans: TranslationBundle
+): void {
+  const isSubmission = action.isSubmission ?? false;
+  const uncertain = errors.find(isUncertain);
+  if (uncertain === undefined || errors.every(isUncertain)) {
+    // After a refusal of one job the others were made: it is not said that none was.
+    showError(errors[0], trans, isSubmission && uncertain !== undefined);
+    return;
   }
-  return jobs.length;
+  const text = describeErrors(action, errors, total, trans);
+  showErrorText(
+    isSubmission
+      ? trans.__('%1 Sending again is safe: it stays one job.', text)
+      : text,
+    uncertain,
+    trans
+  );
 }

@@ -2,7 +2,7 @@
 import { CommandRegistry } from '@lumino/commands';
 
 import { addGroupCommands, GroupCommandIDs } from '../src/groupCommands';
-import type { IJobsApi, JobsQuery } from '../src/jobs/client';
+import { ApiError, type IJobsApi, type JobsQuery } from '../src/jobs/client';
 import type { Job } from '../src/jobs/job';
 import { Jobs } from '../src/jobs/model';
 import { PanelModel } from '../src/panel/model';
@@ -154,22 +154,20 @@ describe('the commands of a group', () => {
         ? Promise.reject(new Error('no'))
         : Promise.resolve(job({ name: `${name}-again` }));
     };
-    const jobs = new Jobs(
-      {
-        list: () => Promise.resolve({ jobs: [], next: null }),
-        cancel: note('cancel'),
-        rerun: note('rerun'),
-        delete: note('delete')
-      } as unknown as IJobsApi,
-      []
-    );
+    const client = {
+      list: () => Promise.resolve({ jobs: [], next: null }),
+      cancel: note('cancel'),
+      rerun: note('rerun'),
+      delete: note('delete')
+    };
+    const jobs = new Jobs(client as unknown as IJobsApi, []);
     members.forEach(each => jobs.update(each));
     const commands = new CommandRegistry();
     const preferences = new RegistryPreferences();
     addGroupCommands({ commands, jobs, preferences, trans: TRANS });
     const run = (id: string, args = {}) =>
       commands.execute(id, { group: 'night', ...args });
-    return { commands, calls, run };
+    return { client, commands, calls, run };
   }
 
   it('rerun what failed and was not run again', async () => {
@@ -221,4 +219,42 @@ describe('the commands of a group', () => {
     expect(await run(GroupCommandIDs.cancel)).toBe(0);
     expect(calls).toEqual(['cancel m-9', 'cancel m-8']);
   });
+
+  it.each([
+    [
+      'cancel',
+      'queued',
+      '2 of 4 jobs were not cancelled: It is held. It is not known whether 1 of 4 jobs were cancelled: There is no connection to the server.'
+    ],
+    [
+      'delete',
+      'succeeded',
+      '2 of 4 jobs were not deleted: It is held. It is not known whether 1 of 4 jobs were deleted: There is no connection to the server.'
+    ]
+  ] as const)(
+    '%s tells what was refused and what was not answered',
+    async (action, state, text) => {
+      const { client, run } = setUp(
+        ...[1, 2, 3, 4].map(n => member(n, { state }))
+      );
+      const refused = new ApiError('refused', 'It is held.');
+      const failures: Record<string, ApiError> = {
+        'm-4': new ApiError('unreachable', ''),
+        'm-3': refused,
+        'm-1': refused
+      };
+      jest
+        .spyOn(client, action)
+        .mockImplementation(name =>
+          failures[name]
+            ? Promise.reject(failures[name])
+            : Promise.resolve(job())
+        );
+      expect(await run(GroupCommandIDs[action], { ask: false })).toBe(0);
+      await settle();
+      const dialog = document.querySelector('.jp-Dialog')!;
+      expect(dialog.querySelector('.jp-Dialog-body')!.textContent).toBe(text);
+      dialog.querySelector<HTMLElement>('.jp-mod-accept')!.click();
+    }
+  );
 });

@@ -242,9 +242,9 @@ describe('an error of a rerun', () => {
     ]);
   });
 
-  it('says what may have been done rather than what was refused', async () => {
+  it('says what was refused, and what may have been done', async () => {
     expect(await rerunFailed({ a: REFUSED, c: AWAY })).toEqual([
-      'Away. Sending again is safe: it stays one job.'
+      '1 of 3 jobs were not rerun: Its snapshot is gone. It is not known whether 1 of 3 jobs were rerun: Away. Sending again is safe: it stays one job.'
     ]);
   });
 

@@ -4,11 +4,10 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import type { CommandRegistry } from '@lumino/commands';
 
 import { isConfirmed, type Question } from '../jobCommands';
-import { isUncertain } from '../jobs/client';
 import { isFinal, type Job, resultPath } from '../jobs/job';
 import type { IPreferences } from '../settings/preferences';
 import type { IJobs } from '../tokens';
-import { errorText } from '../ui/errors';
+import { describeErrors, type FailureTexts } from '../ui/errors';
 import { openResultOrThrow } from '../ui/openResult';
 import { showToast } from '../ui/toast';
 
@@ -18,7 +17,7 @@ const CONCURRENCY = 4;
 /** Up to this many results are opened, or jobs run again, without a question. */
 const MAX_UNASKED = 10;
 
-export type JobsAction = {
+export type JobsAction = FailureTexts & {
   id: 'open' | 'rerun' | 'cancel' | 'delete';
   label: string;
   /** What a button of no job says. */
@@ -29,10 +28,6 @@ export type JobsAction = {
   run: (job: Job) => Promise<unknown>;
   /** What is being done. */
   progress: (done: number, total: number) => string;
-  /** What could not be done. */
-  failure: (failed: number, total: number) => string;
-  /** What may have been done, without an answer; left out where a repetition does no harm. */
-  uncertainty?: (failed: number, total: number) => string;
   /** Names of the jobs to which it is being done: a second press must not do it again. */
   readonly underWay: Set<string>;
 };
@@ -247,26 +242,4 @@ async function runAll(
     showToast({ type: 'error', text }, trans);
   }
   return jobs.length - errors.length;
-}
-
-/** Say how many jobs failed, and of how many that is not known, each with its first error. */
-function describeErrors(
-  { failure, uncertainty }: JobsAction,
-  errors: readonly unknown[],
-  total: number,
-  trans: TranslationBundle
-): string {
-  const isOpen = (error: unknown) =>
-    uncertainty !== undefined && isUncertain(error);
-  const kinds = [
-    { toText: failure, members: errors.filter(error => !isOpen(error)) },
-    { toText: uncertainty ?? failure, members: errors.filter(isOpen) }
-  ];
-  return kinds
-    .filter(({ members }) => members.length > 0)
-    .flatMap(({ toText, members }) => [
-      trans.__('%1:', toText(members.length, total)),
-      errorText(members[0], trans, false)
-    ])
-    .join(' ');
 }

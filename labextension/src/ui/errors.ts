@@ -28,7 +28,15 @@ export function showError(
   if (!(error instanceof ApiError || error instanceof CannotSubmit)) {
     console.error(error);
   }
-  const text = errorText(error, trans, isSubmission);
+  showErrorText(errorText(error, trans, isSubmission), error, trans);
+}
+
+/** Show a text about an error, in a way that works where that is a lost connection. */
+export function showErrorText(
+  text: string,
+  error: unknown,
+  trans: TranslationBundle
+): void {
   if (isUnreachable(error)) {
     // JupyterLab loads the code of its notifications on first use, which fails without a
     // connection.
@@ -43,6 +51,36 @@ function isUnreachable(error: unknown): boolean {
   return error instanceof ApiError
     ? error.failure === 'unreachable'
     : error instanceof NoConnection;
+}
+
+/** What to say of some of several jobs, before the reason. */
+export type FailureTexts = {
+  /** What could not be done. */
+  failure: (failed: number, total: number) => string;
+  /** What may have been done, without an answer; `failure` counts for that if left out. */
+  uncertainty?: (failed: number, total: number) => string;
+};
+
+/** Say how many jobs failed, and of how many that is not known, each with its first error. */
+export function describeErrors(
+  { failure, uncertainty }: FailureTexts,
+  errors: readonly unknown[],
+  total: number,
+  trans: TranslationBundle
+): string {
+  const isOpen = (error: unknown) =>
+    uncertainty !== undefined && isUncertain(error);
+  const kinds = [
+    { toText: failure, members: errors.filter(error => !isOpen(error)) },
+    { toText: uncertainty ?? failure, members: errors.filter(isOpen) }
+  ];
+  return kinds
+    .filter(({ members }) => members.length > 0)
+    .flatMap(({ toText, members }) => [
+      trans.__('%1:', toText(members.length, total)),
+      errorText(members[0], trans, false)
+    ])
+    .join(' ');
 }
 
 /** What went wrong and what to do; `isSubmission` if a submission failed, not another request. */
