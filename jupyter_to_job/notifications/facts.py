@@ -43,7 +43,8 @@ class JobFacts:
     """A job at one moment. Times are RFC 3339 in UTC.
 
     `started` is when its latest attempt began. `result` is the path of the notebook that was
-    delivered. `is_settled`: nothing more is known of its delivery soon.
+    delivered. Both paths count from `workspace`, which is `/` for a job of a cluster. `is_settled`:
+    nothing more is known of its delivery soon.
     """
 
     name: str
@@ -59,6 +60,7 @@ class JobFacts:
     started: str | None = None
     finished: str | None = None
     result: str | None = None
+    workspace: str = "/"
     is_settled: bool = False
 
 
@@ -92,6 +94,7 @@ def read_facts(exchange: FileExchange, name: str) -> JobFacts:
         started=started,
         finished=outcome.finished if outcome is not None else None,
         result=delivery.path if delivery is not None else None,
+        workspace=request.workspace,
         is_settled=delivery is not None or is_nothing or exchange.has(name, layout.HELD),
     )
 

@@ -27,7 +27,8 @@ ENDS = ("succeeded", "failed", "cancelled")
 """Events that are the state in which a job ended."""
 WAITING, RUNNING = "waiting_longer_than", "running_longer_than"
 TARGETS = ("webhook", "slack", "teams", "mail", "command")
-_LINK = re.compile(r"([^{}]|\{\{|\}\}|\{(name|owner|notebook|result)\})*")
+_LINK = re.compile(r"([^{}]|\{\{|\}\}|\{(name|owner|user|notebook|result)\})*")
+_ROOT = re.compile(r"/([^{}]|\{\{|\}\}|\{user\})*")
 _MAX_BYTES = 1 << 20
 _DEFAULT_PORTS = {"tls": 465, "starttls": 587, "none": 25}
 
@@ -48,10 +49,17 @@ def _web_address(value: Any) -> Any:
 
 
 def _link(value: str) -> str:
-    """Refuse what `str.format` could not fill in for some job, such as `{user}`."""
+    """Refuse what `str.format` could not fill in for some job, such as `{group}`."""
     if not _LINK.fullmatch(value):
-        names = "{name}, {owner}, {notebook} and {result}"
+        names = "{name}, {owner}, {user}, {notebook} and {result}"
         raise ValueError(f"it may have {names} in braces, nothing else")
+    return value
+
+
+def _root(value: str) -> str:
+    """Refuse what is no absolute folder, or what `str.format` could not fill in."""
+    if not _ROOT.fullmatch(value):
+        raise ValueError("it must begin with / and may have {user} in braces, nothing else")
     return value
 
 
@@ -88,6 +96,7 @@ def _in_folder(path: Path, info: ValidationInfo) -> Path:
 Seconds = Annotated[int, BeforeValidator(_seconds)]
 WebAddress = Annotated[str, BeforeValidator(_web_address)]
 Link = Annotated[WebAddress, AfterValidator(_link)]
+Root = Annotated[str, AfterValidator(_root)]
 NamedFile = Annotated[Path, AfterValidator(_in_folder)]
 Address = Annotated[str, Field(pattern=r"^[^\s@,;<>]+@[^\s@,;<>]+$")]
 
@@ -128,7 +137,8 @@ class Hook(_Strict):
     after twice as long, and after `tries` it is given up. `ca_file` has certificates, in PEM, that
     are trusted beside the usual ones. `groups`: whether jobs of a group are told of, `message`:
     whether a job's own message is told. `link` is the address of a job, with `{name}`, `{owner}`,
-    `{notebook}` and `{result}`.
+    `{user}`, `{notebook}` and `{result}`. `root` is the folder in which users' JupyterLab begins,
+    with `{user}`: paths in it are told from there.
     """
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$")]
@@ -143,6 +153,7 @@ class Hook(_Strict):
     secret_file: NamedFile | None = None
     ca_file: NamedFile | None = None
     link: Link | None = None
+    root: Root | None = None
     groups: bool = True
     message: bool = True
     tries: Annotated[int, Field(ge=1, le=50)] = 12
@@ -165,10 +176,11 @@ class Hook(_Strict):
 
 
 class _File(_Strict):
-    """A file of hooks. `link` is that of each hook that has none."""
+    """A file of hooks. `link` and `root` are those of each hook that has none."""
 
     hooks: tuple[Hook, ...] = ()
     link: Link | None = None
+    root: Root | None = None
 
 
 def load_hooks(paths: Iterable[Path]) -> tuple[Hook, ...]:
@@ -184,7 +196,8 @@ def load_hooks(paths: Iterable[Path]) -> tuple[Hook, ...]:
         if twice is not None:
             raise BadInput(f"{path} has two hooks that are called {twice}.", "Rename one.")
         for hook in file.hooks:
-            hooks[hook.name] = hook.model_copy(update={"link": hook.link or file.link})
+            defaults = {"link": hook.link or file.link, "root": hook.root or file.root}
+            hooks[hook.name] = hook.model_copy(update=defaults)
     return tuple(hooks.values())
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+import posixpath
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote
 
@@ -84,6 +85,7 @@ class HookMessage:
 
 def message_of(hook: Hook, event: str, job: JobFacts) -> HookMessage:
     """Return what a hook is told."""
+    job = _seen_from_root(hook, job)
     limit = format_duration(hook.when.get(event) or 0)
     title = _TITLES[event].format(name=job.name, limit=limit)
     link = _link(hook, job)
@@ -120,6 +122,25 @@ def sample_message(hook: Hook) -> HookMessage:
     return message_of(hook, TEST, _EXAMPLE)
 
 
+def _user(job: JobFacts) -> str:
+    """Return the owner without the namespace: on a cluster it is `<namespace>/<name>`."""
+    return job.owner.partition("/")[2] or job.owner
+
+
+def _seen_from_root(hook: Hook, job: JobFacts) -> JobFacts:
+    """Return a job whose paths count from the hook's `root`, as far as they lie in it."""
+    if hook.root is None:
+        return job
+    root = hook.root.format(user=_user(job))
+
+    def convert(path: str) -> str:
+        inside = posixpath.relpath(posixpath.join(job.workspace, path), root)
+        return path if inside.startswith("../") else inside
+
+    result = None if job.result is None else convert(job.result)
+    return replace(job, notebook=convert(job.notebook), result=result)
+
+
 def _lines(job: JobFacts, *, with_message: bool) -> list[str]:
     message = job.message if with_message else None
     rows = [
@@ -148,6 +169,7 @@ def _link(hook: Hook, job: JobFacts) -> str | None:
     values = {
         "name": job.name,
         "owner": job.owner,
+        "user": _user(job),
         "notebook": job.notebook,
         "result": job.result or job.notebook,
     }

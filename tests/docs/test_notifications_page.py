@@ -36,7 +36,7 @@ def test_there_is_an_example_of_each_kind_that_needs_one(tmp_path: Path) -> None
 def test_every_key_and_no_other() -> None:
     assert PAGE.first_names("## What a hook may have") == [
         *("name", "when", "webhook", "secret_file", "ca_file", "slack", "teams", "mail", "command"),
-        *("link", "groups", "message", "timeout", "tries", "retry_after"),
+        *("link", "root", "groups", "message", "timeout", "tries", "retry_after"),
     ]
     assert set(PAGE.first_names("## What a hook may have")) == set(FIELDS)
 

@@ -373,7 +373,7 @@ def test_a_wrong_file_keeps_no_job_from_running(cli: Cli, web: WebReceiver) -> N
     doctor = cli.run("doctor")
     assert fault in doctor.stdout
     assert doctor.returncode == 1
-    configure(cli, {"name": "ops", "webhook": web.url()}, link="https://hub/{user}")
+    configure(cli, {"name": "ops", "webhook": web.url()}, link="https://hub/{group}")
     doctor = cli.run("doctor")
     assert f"{path}: link: it may have {{name}}, {{owner}}" in doctor.stdout
     assert doctor.returncode == 1

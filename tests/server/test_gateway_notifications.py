@@ -9,15 +9,19 @@ import pytest
 import yaml
 
 from job_runner.protocol import layout
+from jupyter_to_job.controller.callers.identity import Identities
+from jupyter_to_job.domain.job import Submission
 from jupyter_to_job.exchange import FileExchange
 from jupyter_to_job.notifications.process import MODULE, NotifierProcess
 
+from .. import notebooks
 from ..gateways import context_of, serving
+from ..pretend_cluster import Clock, PretendCluster, tenants
 from ..processes import gone, kill, processes, until
 from ..receivers import WebReceiver, receiving_web
 from ..unit import exchanges
 from .test_controller_process import Controller
-from .test_tenants import client, submit
+from .test_tenants import client, server, submit
 
 
 @pytest.fixture
@@ -26,10 +30,10 @@ def web() -> Iterator[WebReceiver]:
         yield receiver
 
 
-def configure(folder: Path, web: WebReceiver, tries: int = 4) -> Path:
+def configure(folder: Path, web: WebReceiver, tries: int = 4, **common: str) -> Path:
     path = folder / "hooks.yaml"
     hook = {"name": "ops", "webhook": web.url(), "retry_after": "1s", "tries": tries}
-    path.write_text(yaml.safe_dump({"hooks": [hook]}))
+    path.write_text(yaml.safe_dump({"hooks": [hook], **common}))
     return path
 
 
@@ -70,6 +74,40 @@ def test_each_user_sees_what_was_told_of_their_own_jobs(
     finally:
         notifier.stop()
     assert {p.json["data"]["owner"] for p in web.taken()} == {"ada", "eve"}
+
+
+def test_paths_and_links_are_those_of_the_users_jupyterlab(
+    exchange: Path, tmp_path: Path, web: WebReceiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether JupyterLab submits, or somebody in another folder of its root by a terminal."""
+    link = "https://hub.example.org/user/{user}/lab/tree/{result}"
+    hooks = configure(tmp_path, web, root=f"{tmp_path}/home/{{user}}", link=link)
+    monkeypatch.setenv("JUPYTER_TO_JOB_HOOKS", str(hooks))
+    files, cluster, home = FileExchange(exchange), PretendCluster(), tmp_path / "home" / "ada"
+    files.prepare()
+    notebooks.write(home / "a b" / "train.ipynb", "1")
+    token = cluster.add_pod(claim="home", path=str(home))
+    identities = Identities(cluster, tenants(), cluster, Clock())
+    notifier = NotifierProcess(exchange, exchange / ".notifier", serves_all=True)
+    try:
+        with (
+            context_of(files, identities=identities, has_hooks=True) as context,
+            serving(context) as url,
+        ):
+            lab, terminal = server(url, home, token), server(url, home / "a b", token)
+            jobs = [lab.submit(Submission("a b/train.ipynb"))[0].name]
+            jobs += [terminal.submit(Submission("train.ipynb"))[0].name]
+            shown = {job.name: job for job in map(lab.deliver, jobs)}
+            notifier.keep()
+            until(lambda: sorted(names(web)) == sorted(jobs), "both are told of")
+    finally:
+        notifier.stop()
+    for told in (posted.json["data"] for posted in web.taken()):
+        job = shown[told["name"]]
+        assert told["notebook"] == job.notebook == "a b/train.ipynb"
+        assert told["result"] == job.delivery.path == f"a b/{job.name}.ipynb"
+        assert told["owner"] == "team/ada"
+        assert told["link"] == f"https://hub.example.org/user/ada/lab/tree/a%20b/{job.name}.ipynb"
 
 
 def test_a_controller_tells_of_jobs_and_its_notifier_is_started_anew(

@@ -66,6 +66,8 @@ MAIL = {"to": ["a@x"], "from": "b@x", "server": "x"}
         ),
         ({"webhook": None}, "hooks.0: it needs one of webhook"),
         ({"link": "https://x/{secret}"}, "hooks.0.link: it may have {name}, {owner}"),
+        ({"root": "home/ada"}, "hooks.0.root: it must begin with / and may have {user}"),
+        ({"root": "/home/{owner}"}, "hooks.0.root: it must begin with / and may have {user}"),
         ({"webhook": None, "slack": URL, "secret_file": "/x"}, "`secret_file` is for `webhook`"),
         ({"colour": "red"}, "hooks.0.colour: "),
         ({"timeout": "1h"}, "hooks.0.timeout: "),
@@ -92,7 +94,7 @@ def test_a_fault_is_told_with_its_place(tmp_path: Path, fields: Any, fault: str)
 
 @pytest.mark.parametrize(
     "link",
-    ["{user}", "{}", "{0}", "{", "}", "{owner.name}", "{owner[x]}", "{name:{owner}}", "{name!x}"],
+    ["{group}", "{}", "{0}", "{", "}", "{owner.name}", "{owner[x]}", "{name:{owner}}", "{name!x}"],
 )
 def test_a_link_that_cannot_be_filled_in(tmp_path: Path, link: str) -> None:
     """Neither a hook's own, nor that of all hooks of the file."""
@@ -205,6 +207,64 @@ def test_a_link_quotes_what_users_name() -> None:
     assert message_of(hook(link=link), "failed", job).link == (
         "https://hub/user/a%3Fx%3Dy/b%23c/../%ED%B3%BF.ipynb"
     )
+
+
+@pytest.mark.parametrize(
+    ("owner", "link"),
+    [
+        ("ada", "ada/ada"),
+        ("jhub/ada", "jhub/ada/ada"),
+        ("jhub/claim/ada", "jhub/claim/ada/claim/ada"),
+    ],
+)
+def test_a_user_is_an_owner_without_the_namespace(owner: str, link: str) -> None:
+    made = message_of(
+        hook(link="https://hub/{owner}/{user}"), "failed", replace(FAILED, owner=owner)
+    )
+    assert made.link == f"https://hub/{link}"
+
+
+IN_HOME = ("home/jovyan/work/n.ipynb", "home/jovyan/out/r.ipynb")
+
+
+@pytest.mark.parametrize(
+    ("root", "workspace", "paths", "expected"),
+    [
+        (None, "/", IN_HOME, IN_HOME),
+        ("/home/jovyan", "/", IN_HOME, ("work/n.ipynb", "out/r.ipynb")),
+        ("/home/jovyan", "/", (IN_HOME[0], None), ("work/n.ipynb", None)),
+        ("//home/jovyan/", "/", IN_HOME, ("work/n.ipynb", "out/r.ipynb")),
+        ("/home/jovyan/work", "/", IN_HOME, ("n.ipynb", IN_HOME[1])),
+        ("/home/jov", "/", IN_HOME, IN_HOME),
+        ("/", "/", IN_HOME, IN_HOME),
+        ("/home/{user}", "/", ("home/ada/..n.ipynb", None), ("..n.ipynb", None)),
+        ("/w", "/w/deep", ("n.ipynb", "../r.ipynb"), ("deep/n.ipynb", "r.ipynb")),
+        ("/w/deep", "/w", ("n.ipynb", "deep/r.ipynb"), ("n.ipynb", "r.ipynb")),
+    ],
+)
+def test_paths_count_from_the_root_of_jupyterlab(
+    root: str | None,
+    workspace: str,
+    paths: tuple[str, str | None],
+    expected: tuple[str, str | None],
+) -> None:
+    """Those outside of it are told as they were recorded."""
+    notebook, result = paths
+    job = replace(
+        FAILED, owner="jhub/ada", workspace=workspace, notebook=str(notebook), result=result
+    )
+    made = message_of(hook(root=root, link="https://hub/{notebook}+{result}"), "failed", job)
+    assert (made.data["notebook"], made.data["result"]) == expected
+    assert made.link == f"https://hub/{expected[0]}+{expected[1] or expected[0]}"
+    assert f"Notebook: {expected[0]}" in made.lines
+    assert (f"Result: {expected[1]}" in made.lines) is (result is not None)
+
+
+def test_the_link_and_the_root_of_a_file_are_those_of_hooks_without(tmp_path: Path) -> None:
+    own = {"link": "https://own", "root": "/own"}
+    hooks = [{"name": "a", "webhook": URL}, {"name": "b", "webhook": URL, **own}]
+    made = load_hooks([write(tmp_path, {"hooks": hooks, "link": "https://x", "root": "/home"})])
+    assert [(h.link, h.root) for h in made] == [("https://x", "/home"), ("https://own", "/own")]
 
 
 def test_a_name_that_is_no_text_can_be_sent() -> None:
