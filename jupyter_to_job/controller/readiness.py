@@ -43,7 +43,7 @@ class Readiness:
     async def answer(self) -> tuple[int, dict[str, object]]:
         """Return a status of HTTP, 200 or 503, and a document with the word of each check.
 
-        A full exchange is served: users may read.
+        A full exchange is served: users may read, and delete jobs.
         """
         words = await asyncio.gather(*(check() for check in self._checks.values()))
         is_ready = all(word in (OK, FULL) for word in words)

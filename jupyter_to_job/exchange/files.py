@@ -24,6 +24,7 @@ from job_runner.protocol.outcome import Outcome, read_outcome
 from ..domain.errors import Damaged, Unavailable
 from ..domain.names import is_job_name
 from . import index
+from .disk_reserve import with_reserve
 from .disk_use import remove_folder
 from .filesystem import is_network
 from .job_drafts import is_abandoned, is_old, locked, require_inputs
@@ -279,11 +280,17 @@ class FileExchange(FilePieces):
         with writing(job):
             return documents.write_document_once(self.directory(job) / path, document)
 
+    def write_wish(self, job: str, path: str, document: dict[str, Any]) -> bool:
+        """Write a cancel.json or delete.json as `write_once` does, on a full disk, too."""
+        with writing(job):
+            file = self.directory(job) / path
+            return with_reserve(self.root, partial(documents.write_document_once, file, document))
+
     def remove(self, job: str) -> None:
         """Remove a job. It is renamed first, so that no reader finds a part of it."""
         removed = self.root / f".old-{secrets.token_hex(8)}"
         with writing(job):
-            self.directory(job).rename(removed)
+            with_reserve(self.root, partial(self.directory(job).rename, removed))
         self.on_removal(removed)
         remove_folder(removed)
 

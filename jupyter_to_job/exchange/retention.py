@@ -13,6 +13,7 @@ import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,6 +23,7 @@ from job_runner.protocol.units import format_duration
 
 from ..domain.errors import BadInput, Cleared, JobsError
 from ..domain.quantities import parse_duration, parse_quantity
+from .disk_reserve import with_reserve
 from .disk_use import bytes_on_disk, freed_with, remove_folder
 from .files import FileExchange
 from .records import ClearedRecord, DeliveryRecord, HeldRecord, PodEnd
@@ -178,9 +180,9 @@ def _clear(exchange: FileExchange, name: str, message: str) -> bool:
     """Remove the large pieces of a job; False if that is not possible now."""
     directory = exchange.root / name
     try:
-        documents.write_document_once(
-            directory / layout.CLEARED, {"time": times.now(), "message": message}
-        )
+        record = {"time": times.now(), "message": message}
+        write = partial(documents.write_document_once, directory / layout.CLEARED, record)
+        with_reserve(exchange.root, write)
         _remove(directory / layout.INPUTS)
         for number in layout.attempts(directory):
             for piece in _IN_ATTEMPT:

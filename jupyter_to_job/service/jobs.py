@@ -312,7 +312,7 @@ class JobService:
     def cancel(self, name: str) -> Job:
         """See the port."""
         if not self.get(name).state.final:
-            self._exchange.write_once(name, layout.CANCEL, self._wish())
+            self._exchange.write_wish(name, layout.CANCEL, self._wish())
             self._context.backend.notify(name)
         return self.get(name)
 
@@ -325,8 +325,8 @@ class JobService:
             return
         request = self._exchange.request(name)
         if not is_final:
-            self._exchange.write_once(name, layout.CANCEL, self._wish())
-        self._exchange.write_once(name, layout.DELETE, self._wish())
+            self._exchange.write_wish(name, layout.CANCEL, self._wish())
+        self._exchange.write_wish(name, layout.DELETE, self._wish())
         self._context.backend.notify(name)
         # No process reads these any more if the job ended before they were written.
         with contextlib.suppress(NotFound, FileNotFoundError):

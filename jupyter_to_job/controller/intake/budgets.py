@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
-import shutil
 import threading
 from collections import defaultdict
 from dataclasses import dataclass
@@ -21,7 +19,7 @@ from job_runner.protocol.units import format_bytes
 from ...domain.errors import JobsError, StorageFull, TooLarge, Unavailable
 from ...domain.quantities import parse_quantity
 from ...exchange import FileExchange, Request
-from ...exchange.disk_use import Inode, available_bytes, bytes_on_disk, freed_with
+from ...exchange.disk_use import Inode, bytes_on_disk, free_bytes, freed_with
 from ...wiring import Settings
 
 BLOBS_FOLDER = ".blobs"
@@ -90,8 +88,7 @@ class Budgets:
 
     def free(self) -> int:
         """Return how many bytes of the disk are free, fewer where its inodes run out first."""
-        disk, status = shutil.disk_usage(self._exchange.root), os.statvfs(self._exchange.root)
-        return available_bytes(disk.free, disk.total, status.f_favail, status.f_files)
+        return free_bytes(self._exchange.root)
 
     def admit_job(self, owner: str, size: int, added: int) -> None:
         """Count a job with inputs of `size` bytes, of which `added` are new on the disk.

@@ -1,0 +1,57 @@
+"""Some room that the exchange holds for cancelling and deleting, which write before they free any.
+
+On a full disk they release it. It is files, because a disk may have no inode left.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from job_runner.protocol import documents
+from job_runner.protocol.result.result import NO_SPACE
+
+from .disk_use import free_bytes
+
+FOLDER = ".reserve"
+_FILES, _BYTES = 16, 16 << 10
+_MIN_FREE = 16 << 20
+"""Bytes that must be free for the reserve to be made: less is for what it was released for."""
+_Answer = TypeVar("_Answer")
+
+
+def hold_reserve(root: Path) -> None:
+    """Make the reserve of an exchange, unless it is there; not now where there is little room."""
+    folder = root / FOLDER
+    draft = root / f".new-{secrets.token_hex(8)}"
+    with contextlib.suppress(OSError):
+        if len(list(folder.glob("*"))) == _FILES or free_bytes(root) < _MIN_FREE:
+            return
+        try:
+            draft.mkdir(mode=0o700)
+            # A file system may store zeros without taking room for them.
+            documents.write_new(draft, {str(n): os.urandom(_BYTES) for n in range(_FILES)})
+            _release(root)  # what a killed process may have left of it
+            draft.rename(folder)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+
+
+def with_reserve(root: Path, write: Callable[[], _Answer]) -> _Answer:
+    """Return what `write` returns. On a full disk release the reserve, and call it once more."""
+    try:
+        return write()
+    except OSError as error:
+        if error.errno not in NO_SPACE:
+            raise
+    _release(root)
+    return write()
+
+
+def _release(root: Path) -> None:
+    shutil.rmtree(root / FOLDER, ignore_errors=True)

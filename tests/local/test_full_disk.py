@@ -1,0 +1,50 @@
+"""On a full disk jobs can be cancelled and deleted, as those who are to make room will do."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from .. import full_disks, notebooks
+from ..processes import kill, until
+from .cli import Cli
+
+
+@pytest.fixture
+def disk(cli: Cli, tmp_path: Path) -> Iterator[Path]:
+    """A small disk for the exchange."""
+    with full_disks.small_disk(tmp_path / "disk") as disk:
+        cli.exchange = disk / "exchange"
+        cli.capacity = "cpu=1,memory=8Gi"
+        yield disk
+
+
+def is_running(cli: Cli, name: str) -> bool:
+    return bool(cli.json("show", name)["state"] == "running")
+
+
+@pytest.mark.parametrize("kind", full_disks.FULL_OF)
+def test_cancel_and_delete(cli: Cli, disk: Path, kind: str) -> None:
+    """Also after room was made and is full again, and where a dispatcher has to be started."""
+    notebooks.write(cli.workspace / "a.ipynb", "1")
+    notebooks.write(cli.workspace / "b.ipynb", "import time; time.sleep(600)")
+    for dispatchers_to_kill in (0, 1):
+        delivered = cli.json("submit", "a.ipynb", "--wait")["name"]
+        running = cli.submit("b.ipynb")
+        until(partial(is_running, cli, running), "it runs")
+        waiting, cancelled = cli.submit("a.ipynb"), cli.submit("a.ipynb")
+        for dispatcher in cli.dispatchers()[:dispatchers_to_kill]:
+            kill(dispatcher)
+        full_disks.fill(disk, kind)
+        ran = cli.run("cancel", cancelled)
+        assert ran.returncode == 0, ran.stderr
+        assert cli.json("wait", cancelled, code=1)["state"] == "cancelled"
+        ran = cli.run("delete", running, waiting, delivered, cancelled)
+        assert ran.returncode == 0, ran.stderr
+        assert cli.json("list", "--all") == []
+        until(lambda: not list(cli.exchange.glob("[ab]-*")), "the folders of all jobs are gone")
+        shutil.rmtree(disk / "filler")

@@ -1,0 +1,98 @@
+"""A full exchange of a controller: room can be made there, by users and by the retention."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from job_runner.protocol import documents, layout
+from jupyter_to_job.controller.intake.budgets import Budgets, Caps
+from jupyter_to_job.controller.intake.housekeeping import Housekeeping
+from jupyter_to_job.controller.metrics import Metrics
+from jupyter_to_job.exchange import FileExchange
+from jupyter_to_job.exchange.retention import Policy
+
+from .. import full_disks
+from ..gateways import FullCluster, context_of, serving
+from ..processes import until
+from . import exchanges
+
+RESERVE = [16 << 10] * 16
+WAITING, OLD, OLDER = "train-abcdabcd", "train-bcdebcde", "train-cdefcdef"
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    with full_disks.small_disk(tmp_path / "disk") as disk:
+        yield disk
+
+
+@pytest.fixture
+def exchange(disk: Path) -> FileExchange:
+    """An exchange with a job that waits, and two that are delivered, each with its Job."""
+    made = FileExchange(disk / "exchange")
+    for folder in (
+        exchanges.add(made, WAITING, owner="ada"),
+        exchanges.settle(made, OLD, owner="ada"),
+        exchanges.settle(made, OLDER, owner="ada"),
+    ):
+        job = {"namespace": "dev", "name": folder.name, "uid": f"u-{folder.name}"}
+        documents.write_document(folder / layout.JOB, job)
+    with keeping(made, Policy(None)):
+        until(lambda: reserve_of(made) == RESERVE, "there is a reserve")
+    return made
+
+
+def reserve_of(exchange: FileExchange) -> list[int]:
+    return [path.stat().st_size for path in (exchange.root / ".reserve").glob("*")]
+
+
+@contextmanager
+def keeping(exchange: FileExchange, policy: Policy) -> Iterator[None]:
+    """Keep house as the controller does."""
+    house = Housekeeping(exchange, Budgets(exchange, Caps(reserve=0)), policy, Metrics())
+    house.start()
+    try:
+        yield
+    finally:
+        house.stop()
+
+
+@pytest.mark.parametrize("kind", full_disks.FULL_OF)
+def test_cancel_and_delete_over_http(exchange: FileExchange, disk: Path, kind: str) -> None:
+    with context_of(exchange, backend=FullCluster) as context, serving(context) as url:
+        headers = {"Authorization": "Bearer ada"}
+        with httpx.Client(base_url=f"{url}/api/jobs/", headers=headers, timeout=30) as client:
+            full_disks.fill(disk, kind)
+            cancelled = client.post(f"{WAITING}/cancel")
+            assert (cancelled.status_code, cancelled.json()["cancel_requested"]) == (202, True)
+            for name in (OLD, WAITING):
+                assert client.delete(name).status_code == 204
+                assert client.get(name).status_code == 404
+                assert exchange.has(name, layout.DELETE)  # the controller removes it with its Job
+
+
+@pytest.mark.parametrize("kind", full_disks.FULL_OF)
+def test_retention(exchange: FileExchange, disk: Path, kind: str) -> None:
+    full_disks.fill(disk, kind)
+    with keeping(exchange, Policy(0)):
+        cleared = [exchange.root / name / layout.CLEARED for name in (OLD, OLDER)]
+        snapshots = [exchange.root / name / layout.SNAPSHOT for name in (OLD, OLDER)]
+        until(lambda: all(path.exists() for path in cleared), "both are cleared")
+        until(lambda: not any(path.exists() for path in snapshots), "both are cleared away")
+
+
+def test_it_is_neither_a_job_nor_a_leftover(exchange: FileExchange) -> None:
+    exchange.remove_leftovers()
+    assert exchange.jobs() == {WAITING, OLD, OLDER}
+    assert reserve_of(exchange) == RESERVE
+
+
+def test_it_is_completed_where_a_process_was_killed_that_removed_it(exchange: FileExchange) -> None:
+    next((exchange.root / ".reserve").iterdir()).unlink()
+    with keeping(exchange, Policy(None)):
+        until(lambda: reserve_of(exchange) == RESERVE, "it is whole")
