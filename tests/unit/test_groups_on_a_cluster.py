@@ -34,7 +34,7 @@ def submit(exchange: FileExchange, name: str, number: int, limit: int | None = 1
 class World:
     """Jobs of one group, and a reconciler that looks at each of them when it is told to."""
 
-    def __init__(self, root: Path, names: Sequence[str] = NAMES, limit: int = 1) -> None:
+    def __init__(self, root: Path, names: Sequence[str] = NAMES, limit: int | None = 1) -> None:
         self.exchange = FileExchange(root, is_private=False)
         for number, name in enumerate(names):
             submit(self.exchange, name, number, limit)
@@ -62,7 +62,8 @@ class World:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Run what looks at jobs by itself."""
-        loops = [self.reconciler._resync(), *(self.reconciler._work() for _ in range(8))]
+        workers = (self.reconciler._work() for _ in range(reconciler_module.WORKERS))
+        loops = [self.reconciler._resync(), *workers]
         tasks = [asyncio.create_task(loop) for loop in loops]
         try:
             yield
@@ -146,10 +147,11 @@ def _short_delays(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_short_delays")
-def test_a_sweep_that_the_cluster_refuses_backs_off(tmp_path: Path) -> None:
+@pytest.mark.parametrize("limit", [2, None])
+def test_a_sweep_that_the_cluster_refuses_backs_off(tmp_path: Path, limit: int | None) -> None:
     letters = "abcdefghij"
     names = [f"run-{first}{second}aaaaaa" for first in letters for second in letters]
-    asyncio.run(backing_off(World(tmp_path, names, limit=2), names))
+    asyncio.run(backing_off(World(tmp_path, names, limit), names))
 
 
 async def backing_off(world: World, names: list[str]) -> None:

@@ -59,6 +59,10 @@ class Records(dict[tuple[str, str], Any]):
     def __bool__(self) -> bool:
         return True  # as an informer without records is
 
+    async def run(self) -> None:
+        """Wait for ever: a test says when the watch tells."""
+        await asyncio.Event().wait()
+
     def watch(self) -> None:
         """Tell of what has changed."""
         for key in self.records.keys() | self.keys():
@@ -88,6 +92,9 @@ class PretendCluster:
 
     async def _no_claim(self, _namespace: str, name: str) -> Any:
         raise NotFound(f"Kubernetes answered 404: {name} not found")
+
+    async def api_groups(self) -> frozenset[str]:
+        return frozenset(["batch"])
 
     async def has_namespace(self, _namespace: str) -> bool:
         return not isinstance(self.error, NotFound)

@@ -33,6 +33,7 @@ from ..cluster.job_objects import JobObjects
 from ..job_tracker import JobTracker
 from ..metrics import Metrics
 from .claims import require_same_claims
+from .create_limit import CreateLimit
 from .folds import Folds
 from .group_limits import GroupLimits
 from .job_files import (
@@ -75,7 +76,7 @@ STALE_WATCH_INTERVAL = 2.0
 """Seconds after which a job is looked at again whose Job no watch has told of yet."""
 RESYNC_INTERVAL = 30.0
 """Seconds after which every unfinished job is reconciled again, even without an event."""
-WORKERS = 8
+WORKERS = 16
 """Jobs that are reconciled at the same time: one that is slow must not delay the others."""
 _log = logging.getLogger(__name__)
 
@@ -115,6 +116,7 @@ class Reconciler:
         self.kernels = KnownKernels()
         self.runs = RunAdmission(self.cluster, self.exchange, self.tracker, self.enqueue)
         self._groups = GroupLimits(self.enqueue)
+        self._creates = CreateLimit(self.enqueue)
         self._parked = ParkedJobs(self.objects, self.enqueue)
         self.folds = Folds(self.exchange, self.max_record, self.enqueue)
 
@@ -192,6 +194,7 @@ class Reconciler:
                     await self._try_to_reconcile(name)
             finally:
                 self._groups.saw(name)
+                self._creates.release(name)
                 if not (is_first_look and name in self._settled):  # else it is no news
                     self.on_change(name)
                 self._queue.done(name)
@@ -200,7 +203,8 @@ class Reconciler:
         """Take the next step of a job; again a little later if that fails."""
         try:
             await self._reconcile(name)
-            if not self._groups.holds_back(name):  # else its Job may be refused again
+            # Else its Job was not tried, and may fail again.
+            if not (self._groups.holds_back(name) or self._creates.is_waiting(name)):
                 self._queue.forget(name)
         except JobsError as error:
             _log.warning("%s: %s", name, error)
@@ -297,9 +301,11 @@ class Reconciler:
                 self.folds.start(name, step)
 
     async def _create(self, name: str, files: JobFiles) -> None:
-        """Create the Job, and record its uid, unless the limit of its group holds it back."""
+        """Create the Job, and record its uid, unless its group or too many creates hold it back."""
         if (placement := self._groups.held_back(files.request)) is not None:
             self._refusals[name] = placement
+            return
+        if not self._creates.admit(name):
             return
         try:
             uid = await self._create_or_end(name, files)
