@@ -203,6 +203,12 @@ def test_ignore_files_are_gits(paths: list[str], rules: list[str], deeper: list[
         assert found == as_git_sees_it(root)
 
 
+def test_an_ignore_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    create_files(tmp_path, ["secret/key", "a.csv"])
+    (tmp_path / ".jobignore").write_bytes(b"\xef\xbb\xbfsecret/\r\n")
+    assert selected_paths(tmp_path, ".") == ["a.csv"]
+
+
 def as_git_sees_it(root: Path) -> set[str]:
     quiet = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull, **os.environ}
     subprocess.run(["git", "init", "-q", root], check=True, env=quiet)

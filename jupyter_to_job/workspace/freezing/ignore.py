@@ -84,7 +84,7 @@ class IgnoreFiles:
                 data = file.read(MAX_IGNORE_FILE + 1)
             if len(data) > MAX_IGNORE_FILE:
                 raise BadInput(f"{path} is over 1 MiB.", "Write fewer rules.")
-            lines += data.decode().splitlines()
+            lines += data.decode("utf-8-sig").splitlines()  # Notepad writes a mark
         except FileNotFoundError:
             pass
         except (OSError, UnicodeDecodeError) as error:
