@@ -153,9 +153,12 @@ def _placeholder(kind: str, cell: int, why: str) -> Record:
 
 
 def _widget(content: Content, cell: int, buffers: Sequence[bytes]) -> Record | None:
-    """Return what a comm message changes in a widget's model, if it does."""
-    data = content.get("data") or {}
-    if not isinstance(data.get("state"), dict):
+    """Return what a comm message changes in a widget's model, if it does.
+
+    Other libraries send what they like: Bokeh's `push_notebook` texts.
+    """
+    data = content.get("data")
+    if not isinstance(data, dict) or not isinstance(data.get("state"), dict):
         return None
     pairs = zip(data.get("buffer_paths") or (), buffers, strict=False)
     binary = [
