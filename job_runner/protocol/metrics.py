@@ -31,8 +31,15 @@ MAX_BYTES = 16 << 10
 _ENCODER = json.JSONEncoder(allow_nan=False)
 _MAX_LITERAL = 1000
 """Characters of a shown value that is read as a number; longer ones are text."""
-_SCALAR = re.compile(r"[\w.]+\((.+)\)", re.ASCII)
-"""How NumPy and its kin show a number: `np.float64(0.93)`."""
+_SCALARS = (
+    re.compile(r"^\[1\] (.+)$"),
+    re.compile(r"[\w.]+\((.+)\)", re.ASCII),
+    re.compile(r"^(?:tensor|Array)\(([^,()]+),", re.ASCII),
+)
+"""How R, NumPy and its kin, and PyTorch and JAX show one value: `[1] 0.93`, `np.float64(0.93)`,
+`tensor(0.93, device='cuda:0')`."""
+_NO_NUMBER = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
+"""What JSON has no number for."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +119,7 @@ def _tagged_cells(cells: list[Any]) -> dict[int, str]:
 
 
 def _shown_value(text: Any) -> Any:
-    """Return the number or text that `text/plain` shows; None for what is neither."""
+    """Return the number or text that `text/plain` shows; None for what is neither, as NaN."""
     if isinstance(text, list):
         text = "".join(part for part in text if isinstance(part, str))
     if not isinstance(text, str):
@@ -120,12 +127,11 @@ def _shown_value(text: Any) -> Any:
     text = text.strip()
     if len(text) > _MAX_LITERAL:
         return text
-    value = parse_default(text)
-    if isinstance(value, str | bool | int | float):
-        return value
-    for source in _SCALAR.findall(text):
+    for source in (text, *(inner for form in _SCALARS for inner in form.findall(text))):
+        if _NO_NUMBER.fullmatch(source):
+            return None
         value = parse_default(source)
-        if isinstance(value, int | float):
+        if isinstance(value, bool | int | float) or (isinstance(value, str) and source == text):
             return value
     return text
 

@@ -69,7 +69,11 @@ def test_formats(record: dict[str, Any], expected: dict[str, Metric]) -> None:
     [
         ("0.93", 0.93), ("np.float64(0.93)", 0.93), ("'good'", "good"), ("good", "good"),
         ("  7\n", 7), (["0.", "5"], 0.5), ("array(3)", 3), ("Fraction(1, 2)", "Fraction(1, 2)"),
-        ("nan", "nan"), ("[1, 2]", "[1, 2]"), ([1], ""), (5, None),
+        ("nan", None), ("-inf", None), ("np.float64(nan)", None), ("'nan'", "nan"),
+        ("[1] 0.93", 0.93), ("[1] NaN", None), ("[1] 0.1 0.2", "[1] 0.1 0.2"),
+        ("tensor(0.93, device='cuda:0')", 0.93), ("tensor(0.9, grad_fn=<MeanBackward0>)", 0.9),
+        ("Array(0.93, dtype=float32)", 0.93), ("tensor([0.1, 0.2])", "tensor([0.1, 0.2])"),
+        ("[1, 2]", "[1, 2]"), ([1], ""), (5, None),
     ],
 )  # fmt: skip
 def test_a_tagged_cell(text: Any, value: Any) -> None:
