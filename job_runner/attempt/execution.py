@@ -13,13 +13,14 @@ from typing import Any
 
 from .. import signals
 from ..diagnosis import endings
+from ..diagnosis.cell_place import CellPlace
 from ..diagnosis.diagnosis import Diagnosis
 from ..diagnosis.endings import End
 from ..diagnosis.exit_codes import Exit
 from ..kernel.client import KernelClient
 from ..kernel.process import KernelProcess
 from ..notebook.metadata import provenance, recorded_paths
-from ..notebook.parameterize import Notebook, code_cells, prepare_notebook
+from ..notebook.parameterize import code_cells, prepare_notebook
 from ..protocol import layout, liveness
 from ..protocol.result.notebook import METADATA_KEY
 from ..resources.monitor import Monitor
@@ -27,6 +28,8 @@ from .attempt import Attempt
 from .engine import Engine
 from .reaper import reaped_orphans
 from .supervise import supervise, wait_until_ready
+
+Cells = list[tuple[CellPlace, dict[str, Any]]]
 
 _SYNC_INTERVAL = 1.0
 """Seconds between acknowledgements: what a lost host may cost."""
@@ -69,9 +72,9 @@ class Execution:
     async def _run(self) -> End:
         stop = _stop_future(self._attempt.claim)
         self._kernel = kernel = KernelClient(self._process)
-        notebook = prepare_attempt(self._attempt, self._process)
+        cells = prepare_attempt(self._attempt, self._process)
         with reaped_orphans(spare=self._process.pid):
-            return await _execute(self._attempt, kernel, notebook, stop)
+            return await _execute(self._attempt, kernel, cells, stop)
 
     async def _shut_down(self, kernel: KernelClient) -> None:
         end = self._attempt.end
@@ -84,10 +87,13 @@ class Execution:
             self._attempt.notes.append(_KERNEL_KILLED)
 
 
-def prepare_attempt(attempt: Attempt, process: KernelProcess) -> Notebook:
-    """Prepare the attempt's notebook and journal it. Raises RunFailed, OSError."""
+def prepare_attempt(attempt: Attempt, process: KernelProcess) -> Cells:
+    """Prepare the attempt's notebook and journal it; return the cells that are executed.
+
+    Raises RunFailed, OSError.
+    """
     request = attempt.request
-    notebook = prepare_notebook(
+    notebook, places = prepare_notebook(
         attempt.job_dir / layout.SNAPSHOT,
         request.get("parameters") or {},
         process.name,
@@ -96,23 +102,22 @@ def prepare_attempt(attempt: Attempt, process: KernelProcess) -> Notebook:
     )
     if came_from := provenance(request):
         notebook["metadata"][METADATA_KEY] = came_from
-    total = len(code_cells(notebook))
-    attempt.emit({"k": "prepared", "cells_total": total, "notebook": notebook})
-    return notebook
+    executed = code_cells(notebook, places)
+    record = {"k": "prepared", "cells_total": len(executed), "places": list(places)}
+    attempt.emit({**record, "notebook": notebook})
+    return [(place, notebook["cells"][place.index]) for place in executed]
 
 
 async def _execute(
-    attempt: Attempt, kernel: KernelClient, notebook: Notebook, stop: asyncio.Future[None]
+    attempt: Attempt, kernel: KernelClient, cells: Cells, stop: asyncio.Future[None]
 ) -> End:
-    """Execute all cells of a notebook whose kernel is on its way, as long as it can be recorded."""
+    """Execute the cells of a notebook whose kernel is on its way, as long as it can be recorded."""
     request = attempt.request
     environ = {**os.environ, **attempt.variables}
     with Monitor(
         kernel.process.pid, request.get("memory_limit"), attempt.usage, environ
     ) as monitor:
-        work = asyncio.create_task(
-            _execute_cells(attempt, kernel, notebook, stop, monitor, environ)
-        )
+        work = asyncio.create_task(_execute_cells(attempt, kernel, cells, stop, monitor, environ))
         tasks: set[asyncio.Task[Any]] = {work, asyncio.create_task(_sync_journal(attempt))}
         try:
             completed, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -128,7 +133,7 @@ async def _execute(
 async def _execute_cells(
     attempt: Attempt,
     kernel: KernelClient,
-    notebook: Notebook,
+    cells: Cells,
     stop: asyncio.Future[None],
     monitor: Monitor,
     environ: dict[str, str],
@@ -145,7 +150,7 @@ async def _execute_cells(
     return await supervise(
         Engine(kernel, emit, diagnosis.cell_failed),
         kernel,
-        [(place, notebook["cells"][place.index]) for place in code_cells(notebook)],
+        cells,
         stop=stop,
         max_runtime=attempt.request.get("max_runtime"),
         monitor=monitor,

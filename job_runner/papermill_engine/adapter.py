@@ -24,6 +24,7 @@ from ..kernel.client import KernelClient
 from ..kernel.process import KernelProcess
 from ..notebook.parameterize import code_cells
 from ..protocol.journal.validation import validated
+from ..protocol.progress import places_by_tag
 from ..protocol.result.fold import NotebookFold
 from ..protocol.result.outputs import MemoryOutputStore
 from ..resources.monitor import Monitor
@@ -155,10 +156,11 @@ async def _execute(nb_man: Any, process: KernelProcess, options: Options) -> End
             started = wait_until_ready(kernel, adapter.timeout, diagnosis)
             await asyncio.wait_for(started, options.start_timeout)
             notebook.metadata.language_info = nbformat.from_dict(kernel.language_info)
+            places = code_cells(notebook, places_by_tag(notebook.cells))
             end = await supervise(
                 Engine(kernel, adapter.on_record, diagnosis.cell_failed),
                 kernel,
-                [(place, notebook.cells[place.index]) for place in code_cells(notebook)],
+                [(place, notebook.cells[place.index]) for place in places],
                 stop=adapter.timeout,
                 max_runtime=None,
                 monitor=monitor,

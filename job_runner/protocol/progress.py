@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any
 
 from .figures import figures_of_run
-from .journal.validation import is_moment, is_notebook, validated
+from .journal.validation import are_places, is_moment, is_notebook, validated
 
 Record = dict[str, Any]
+Places = tuple[int | None, ...]
 
-_ADDED_TAG = "injected-parameters"
+INJECTED_TAG = "injected-parameters"
 """papermill's tag of the cell with the parameters of a run."""
 
 
@@ -35,8 +37,8 @@ class ProgressFold:
     """Progress, record by record; `running` once the first cell was sent.
 
     `began` is the time of the first record, in unix seconds, and `end` the record of the end.
-    `usage` is the latest usage record, None before the first. `added` are the indices of the cells
-    that do not count.
+    `usage` is the latest usage record, None before the first. `places` are what `source_places`
+    returns.
     """
 
     progress: Progress = Progress()
@@ -44,7 +46,7 @@ class ProgressFold:
     began: float | None = None
     end: Record | None = None
     usage: Record | None = None
-    added: frozenset[int] = frozenset()
+    places: Places = ()
 
     def feed(self, record: Record) -> None:
         """Take one more record. An invalid one changes nothing."""
@@ -52,16 +54,16 @@ class ProgressFold:
             self.began = record.get("t")
         match record:
             case {"k": "prepared", "cells_total": int(count)}:
-                notebook: Any = record.get("notebook")
-                self.added = added_cells(notebook)
-                cells = len(notebook["cells"]) - len(self.added) if is_notebook(notebook) else 0
-                total = max(count - len(self.added), 0)
+                self.places = source_places(record)
+                total = max(count - self.places.count(None), 0)
+                cells = max((place + 1 for place in self.places if place is not None), default=0)
                 self._update(cells_total=total, cells=cells)
             case {"k": "cell_start", "i": int(index)}:
                 self.running = True
-                self._update(current_cell=place_in_source(index, self.added))
+                self._update(current_cell=place_in_source(index, self.places))
             case {"k": "cell_end", "ok": ok}:
-                is_added = any(record.get("i") == index for index in self.added)
+                cell = record.get("i")
+                is_added = isinstance(cell, int) and place_in_source(cell, self.places) is None
                 cells_done = self.progress.cells_done + (1 if ok and not is_added else 0)
                 self._update(cells_done=cells_done, current_cell=None)
             case {"k": "usage"} if validated(record) is record:
@@ -73,20 +75,31 @@ class ProgressFold:
         self.progress = replace(self.progress, **changes)
 
 
-def place_in_source(index: int, added: Collection[int]) -> int | None:
+def place_in_source(index: int, places: Places) -> int | None:
     """Return a prepared cell's index in the notebook that was sent; None for an added cell."""
-    return None if index in added else index - sum(other < index for other in added)
+    return places[index] if 0 <= index < len(places) else index
 
 
-def added_cells(notebook: Any) -> frozenset[int]:
-    """Return the indices of the cells that a run adds: that with the parameters, if any."""
+def source_places(record: Record) -> Places:
+    """Return where each prepared cell is in the notebook that was sent; None: the run added it.
+
+    An older runner's record has no places: then a cell with the tag of papermill's is an added one.
+    """
+    notebook: Any = record.get("notebook")
     if not is_notebook(notebook):
-        return frozenset()
-    return frozenset(
-        index
-        for index, cell in enumerate(notebook["cells"])
-        if cell["cell_type"] == "code" and _has_tag(cell, _ADDED_TAG)
-    )
+        return ()
+    cells, places = notebook["cells"], record.get("places")
+    if are_places(places, len(cells)):
+        return tuple(places)
+    return tuple(places_by_tag(cells))
+
+
+def places_by_tag(cells: Sequence[dict[str, Any]]) -> Iterator[int | None]:
+    """Yield what `source_places` returns, as far as the tags of the cells tell."""
+    numbers = count()
+    for cell in cells:
+        is_added = cell["cell_type"] == "code" and _has_tag(cell, INJECTED_TAG)
+        yield None if is_added else next(numbers)
 
 
 def _has_tag(cell: dict[str, Any], tag: str) -> bool:

@@ -11,7 +11,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, TypeGuard
 
 from .. import figures
 from ..result.json_writer import is_json
@@ -122,11 +122,21 @@ def _is_prepared(record: Record) -> bool:
         and is_notebook(notebook)
         and {"metadata", "nbformat_minor"} <= notebook.keys()
         and all(map(has_valid_id, notebook["cells"]))
+        and ("places" not in record or are_places(record["places"], len(notebook["cells"])))
         and all(
             {"outputs", "execution_count"} <= cell.keys() and cell["outputs"] == []
             for cell in notebook["cells"]
             if cell["cell_type"] == "code"
         )
+    )
+
+
+def are_places(value: Any, cells: int) -> TypeGuard[list[int | None]]:
+    """Tell whether a value says where each of so many cells is in the notebook that was sent."""
+    return (
+        isinstance(value, list)
+        and len(value) == cells
+        and all(place is None or _is_index(place) for place in value)
     )
 
 

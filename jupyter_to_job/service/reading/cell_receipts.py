@@ -10,7 +10,7 @@ from job_runner.protocol import times
 from job_runner.protocol.figures import OF_CELL
 from job_runner.protocol.journal import journal
 from job_runner.protocol.journal.validation import is_notebook, validated
-from job_runner.protocol.progress import added_cells, place_in_source
+from job_runner.protocol.progress import Places, place_in_source, source_places
 
 from ...domain.errors import NotFound
 from ...domain.job_record import CellReceipt
@@ -43,14 +43,14 @@ class _ReceiptReader:
     def __init__(self) -> None:
         self.receipts: dict[int, CellReceipt] = {}
         self._titles: list[str] = []
-        self._added: frozenset[int] = frozenset()
+        self._places: Places = ()
 
     def feed(self, record: dict[str, Any]) -> None:
         """Take one more valid record."""
         match record:
             case {"k": "prepared", "notebook": notebook} if is_notebook(notebook):
                 self._titles = [_title(cell["source"]) for cell in notebook["cells"]]
-                self._added = added_cells(notebook)
+                self._places = source_places(record)
             case {"k": "cell_start", "i": int(index)}:
                 self.receipts[index] = self._begin(index, record.get("t"))
             case {"k": "cell_end", "i": int(index), "ok": bool(ok)}:
@@ -64,7 +64,7 @@ class _ReceiptReader:
     def _begin(self, index: int, moment: float | None) -> CellReceipt:
         title = self._titles[index] if 0 <= index < len(self._titles) else ""
         started = None if moment is None else times.from_unix(moment)
-        return CellReceipt(place_in_source(index, self._added), title, "running", started)
+        return CellReceipt(place_in_source(index, self._places), title, "running", started)
 
     def _end(self, index: int, ok: bool, record: dict[str, Any]) -> None:
         receipt = self.receipts.get(index) or self._begin(index, None)
