@@ -32,14 +32,14 @@ _ENCODER = json.JSONEncoder(allow_nan=False)
 _MAX_LITERAL = 1000
 """Characters of a shown value that is read as a number; longer ones are text."""
 _SCALARS = (
-    re.compile(r"^\[1\] (.+)$"),
+    re.compile(r"\[1\] (.+)"),
     re.compile(r"[\w.]+\((.+)\)", re.ASCII),
-    re.compile(r"^(?:tensor|Array)\(([^,()]+),", re.ASCII),
+    re.compile(r"(?:tensor|Array)\(([^,()]+), \w+=.*\)", re.ASCII | re.DOTALL),
 )
 """How R, NumPy and its kin, and PyTorch and JAX show one value: `[1] 0.93`, `np.float64(0.93)`,
 `tensor(0.93, device='cuda:0')`."""
-_NO_NUMBER = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
-"""What JSON has no number for."""
+_NO_NUMBER = re.compile(r"[+-]?(nan|inf|infinity)|NA", re.IGNORECASE)
+"""What JSON has no number for, and R's missing value."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,8 @@ def _shown_value(text: Any) -> Any:
     text = text.strip()
     if len(text) > _MAX_LITERAL:
         return text
-    for source in (text, *(inner for form in _SCALARS for inner in form.findall(text))):
+    inner = [match[1] for form in _SCALARS if (match := form.fullmatch(text))]
+    for source in (text, *inner):
         if _NO_NUMBER.fullmatch(source):
             return None
         value = parse_default(source)

@@ -199,7 +199,7 @@ export type CellReceipts = {
 };
 /** @description What a cell used; null where that is not known. */
 export type CellReceipt = {
-  /** @description Its index in the notebook that was sent; null - the run's own cell with the parameters. */
+  /** @description Its index in the notebook that was sent; null - a cell with the parameters that the run added. */
   cell: number | null;
   /** @description The first line of its code. */
   title: string;
@@ -273,7 +273,7 @@ export type Asked = {
   group_limit: number | null;
 };
 export type Metric = {
-  /** @description Any JSON. null for a picture, and for a value that was too large. */
+  /** @description Any JSON. null for a picture, for a value that was too large, and for NaN and infinities. */
   value: unknown;
   /** @description The MIME type of a picture; the result shows it. */
   picture: string | null;

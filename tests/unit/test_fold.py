@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from job_runner.protocol.journal.journal import JournalWriter, read_journal
+from job_runner.protocol.journal.validation import validated
 from job_runner.protocol.log_text import log_text
 from job_runner.protocol.progress import Progress, progress
 from job_runner.protocol.result import spooled_outputs
@@ -278,6 +279,22 @@ def test_progress_counts_cells_that_did_not_end_the_run() -> None:
         Progress(1, 2, 3),
         Progress(1, 2, None),
     ]
+
+
+def test_a_run_adds_no_cell_to_a_result_that_is_sent_again() -> None:
+    """It says so; where nothing sensible is said, the tag counts, as in older journals."""
+    notebook = prepared()
+    notebook["cells"][1]["metadata"]["tags"] = ["injected-parameters"]
+    sent = list(range(len(notebook["cells"])))
+    content = [
+        {"k": "prepared", "cells_total": 2, "notebook": notebook, "places": sent},
+        {"k": "cell_start", "i": 3},
+    ]
+    assert progress(content) == Progress(0, 2, 3, len(sent))
+    for odd in (sent[1:], [*sent[1:], -1], [*sent[1:], True], {"0": 0}, None):
+        content[0] = {**content[0], "places": odd}
+        assert validated(content[0]) is content[0]
+        assert progress(content) == Progress(0, 1, 2, len(sent) - 1), odd
 
 
 def test_the_cell_with_the_parameters_is_none_of_the_users() -> None:

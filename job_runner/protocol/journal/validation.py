@@ -122,7 +122,6 @@ def _is_prepared(record: Record) -> bool:
         and is_notebook(notebook)
         and {"metadata", "nbformat_minor"} <= notebook.keys()
         and all(map(has_valid_id, notebook["cells"]))
-        and ("places" not in record or are_places(record["places"], len(notebook["cells"])))
         and all(
             {"outputs", "execution_count"} <= cell.keys() and cell["outputs"] == []
             for cell in notebook["cells"]
