@@ -102,7 +102,10 @@ class PretendCluster:
             {
                 "metadata": {"namespace": namespace, "name": name, "annotations": annotations},
                 "spec": {"containers": [container], "volumes": volumes, **spec},
-                "status": {"phase": "Running"},
+                "status": {
+                    "phase": "Running",
+                    "containerStatuses": [{"name": "notebook", "state": {"running": {}}}],
+                },
             }
         )
 

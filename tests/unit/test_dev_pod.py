@@ -11,7 +11,7 @@ from jupyter_to_job.backends.kubernetes import job_manifest
 from jupyter_to_job.backends.kubernetes.mounts import LeftMount, MountPlan
 from jupyter_to_job.controller.callers.dev_pod_problems import dev_pod_problems
 from jupyter_to_job.controller.callers.identity import DevPod
-from jupyter_to_job.controller.callers.origin import notebook_container, origin_of
+from jupyter_to_job.controller.callers.origin import is_image_known, notebook_container, origin_of
 from jupyter_to_job.controller.callers.variables import Variables
 from jupyter_to_job.domain.errors import BadInput
 from jupyter_to_job.flavors import SHIPPED, parse_catalog
@@ -142,6 +142,18 @@ def test_the_image_is_the_one_that_runs(running: str, image: str, is_pinned: boo
     found = origin(status={"containerStatuses": statuses})
     assert (found["image"], found["image_pinned"]) == (image, is_pinned)
     assert notebook_of(job_manifest(REQUEST, found, PODS))["image"] == image
+
+
+def test_a_pod_that_just_began_is_asked_again_for_what_it_does_not_name() -> None:
+    def is_known(image: str, context: dict[str, int], status: Any = None) -> bool:
+        container = {"name": "notebook", "image": image}
+        spec = {"nodeName": "here", "securityContext": context}
+        return is_image_known({"spec": spec, "status": {"containerStatuses": status}}, container)
+
+    assert not is_known("registry/notebook:1", {"runAsUser": 1001})
+    assert not is_known(DIGEST, {"fsGroup": 100})
+    assert is_known(DIGEST, {"runAsUser": 1001})
+    assert is_known(DIGEST, {}, [{"name": "notebook", "state": {"running": {}}}])
 
 
 @pytest.mark.parametrize(

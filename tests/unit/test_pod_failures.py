@@ -165,7 +165,10 @@ def test_an_init_container_that_fails_is_named() -> None:
 
 def test_an_init_container_is_not_blamed_for_what_ended_its_pod() -> None:
     """Somebody deleted the pod, its node was drained, or the run ended after the init container."""
-    assert failure_of(pod_with_init_containers(143, "Error"))[0] == "Lost"
+    assert failure_of(pod_with_init_containers(143, "Error")) == (
+        "Lost",
+        "The pod was ended while its init container fetch-data ran (Error, exit code 143).",
+    )
     condition = {"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI"}
     drained = pod_with_init_containers(143, "Error", conditions=[condition])
     assert failure_of(drained)[0] == "Evicted"

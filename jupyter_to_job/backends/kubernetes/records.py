@@ -275,6 +275,6 @@ def _failed_init(spec: Manifest, states: dict[str, Manifest]) -> tuple[str, Cont
     """Return name and end of the init container that failed. A sidecar's end is no failure."""
     for container in spec.get("initContainers") or []:
         ended = states.get(container["name"], {}).get("terminated")
-        if ended and ended.get("exitCode") != 0 and "restartPolicy" not in container:
+        if ended and ended.get("exitCode") != 0 and container.get("restartPolicy") != "Always":
             return container["name"], _ended(ended)
     return None

@@ -47,7 +47,7 @@ def origin_of(
     `claims` has the claims that the container mounts, by name.
     """
     spec = pod["spec"]
-    context = {**(spec.get("securityContext") or {}), **(container.get("securityContext") or {})}
+    context = _security_context(pod, container)
     if "runAsUser" not in context:
         context = {**_user_that_runs(pod, container), **context}
     image = _image_that_runs(pod, container)
@@ -79,13 +79,20 @@ _COPIED = (
 
 
 def is_image_known(pod: Manifest, container: Manifest) -> bool:
-    """Tell whether Kubernetes has said which image a container runs, or never will.
+    """Tell whether Kubernetes has said which image and user a container runs, or never will.
 
-    It says that a moment after the start. A pod that is on no node never runs.
+    It says that a moment after the start, if the pod does not. A pod that is on no node never runs.
     """
     status = _status_of(pod, container)
     is_told = bool(status.get("imageID")) or "running" in (status.get("state") or {})
-    return is_told or not pod["spec"].get("nodeName") or "@sha256:" in container["image"]
+    is_named = "@sha256:" in container["image"] and "runAsUser" in _security_context(pod, container)
+    return is_told or is_named or not pod["spec"].get("nodeName")
+
+
+def _security_context(pod: Manifest, container: Manifest) -> Manifest:
+    """Return the security context of a container, with what its pod says for all of them."""
+    of_pod, own = pod["spec"].get("securityContext"), container.get("securityContext")
+    return {**(of_pod or {}), **(own or {})}
 
 
 def _image_that_runs(pod: Manifest, container: Manifest) -> str:

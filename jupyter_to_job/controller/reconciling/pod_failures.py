@@ -119,10 +119,11 @@ def _failure_of_container(end: ContainerEnd) -> tuple[str, str]:
 
 
 def _failure_of_init_container(name: str, end: ContainerEnd) -> tuple[str, str]:
-    reason = "Lost" if end.exit_code in _KILLED and end.reason != "OOMKilled" else "BackendError"
     how = ", ".join(filter(None, (end.reason, f"exit code {end.exit_code}")))
+    if end.exit_code in _KILLED and end.reason != "OOMKilled":
+        return "Lost", f"The pod was ended while its init container {name} ran ({how})."
     text = f"The init container {name}, which the pod patch or a webhook adds, failed ({how})."
-    return reason, f"{text} Tell your administrator. {end.message}".strip()
+    return "BackendError", f"{text} Tell your administrator. {end.message}".strip()
 
 
 def _summary_of(end: ContainerEnd | None) -> tuple[str, str] | None:
