@@ -270,20 +270,43 @@ BY_CODE: dict[str, type[JobsError]] = {
 """Each error by its code: how an error that crossed REST becomes itself again."""
 
 
-def error_of_answer(status: int, content: bytes) -> JobsError:
-    """Return the error that a gateway's answer describes, by its status if it has no document."""
+ADDRESS_HINT = "Set JUPYTER_TO_JOB_GATEWAY to the address at which the gateway itself answers."
+_BY_STATUS: dict[int, type[JobsError]] = {401: Refused, 403: Refused, 404: NotFound, 409: Conflict}
+_MAY_PASS = (404, 405, 408, 429)
+"""What an ingress answers below 500 while the gateway starts, or for too many requests."""
+
+
+def error_of_answer(status: int, content: bytes, content_type: str = "") -> JobsError:
+    """Return the error that a gateway's answer describes.
+
+    All errors of a gateway are documents with a code. Those of later versions may have codes that
+    are not known here: then the status decides. An answer to HEAD has the type of a document only.
+    """
     try:
         body = json.loads(content)["error"]
     except (ValueError, KeyError, TypeError):
-        body = {}
-    if not isinstance(body, dict):  # of something in between
-        body = {}
+        body = None
+    if not content and content_type.startswith("application/json"):
+        body = {"code": ""}
+    if not isinstance(body, dict) or not isinstance(body.get("code"), str):
+        return _error_in_between(status)
     message = body.get("message") or f"The gateway answered {status}."
-    if body.get("code") == WrongOffset.code:
+    if body["code"] == WrongOffset.code:
         return WrongOffset(message, body["length"])
-    fallback = {401: Refused, 403: Refused, 404: NotFound, 409: Conflict}.get(status)
-    if fallback is None:
-        fallback = Unavailable if status >= 500 else JobsError
-    error = BY_CODE.get(body.get("code", ""), fallback)(message, body.get("hint", ""))
+    fallback = _BY_STATUS.get(status, Unavailable if status >= 500 else JobsError)
+    error = BY_CODE.get(body["code"], fallback)(message, body.get("hint", ""))
     error.request_id = str(body.get("request_id", ""))
     return error
+
+
+def _error_in_between(status: int) -> JobsError:
+    """Return the error for an answer of a proxy: its 404 says nothing about jobs and files."""
+    if status >= 500:
+        return Unavailable(f"The gateway answered {status}.")
+    message = f"Something else than a gateway answered {status}."
+    if status == 413:
+        return JobsError(message, "Have the proxy in front of the gateway take bodies of 16 MiB.")
+    if status in _MAY_PASS:
+        hint = "JUPYTER_TO_JOB_GATEWAY has to be the address of the gateway itself."
+        return Unavailable(message, f"Try again in a moment. {hint}")
+    return (Refused if status in (401, 403) else JobsError)(message, ADDRESS_HINT)

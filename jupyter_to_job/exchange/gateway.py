@@ -18,14 +18,21 @@ import httpx
 
 from .. import __version__, logs
 from ..domain.environment import ATTEMPT_VARIABLE
-from ..domain.errors import BadInput, JobsError, NoRoute, NotFound, Unavailable, error_of_answer
+from ..domain.errors import (
+    ADDRESS_HINT,
+    BadInput,
+    JobsError,
+    NoRoute,
+    NotFound,
+    Unavailable,
+    error_of_answer,
+)
 from .stamps import format_stamp
 
 TIMEOUT = httpx.Timeout(30.0, connect=5.0)
 PRODUCT = "jupyter-to-job/"
 """What stands before the version in `User-Agent` and `Server`."""
 _TRUST_HINT = "JUPYTER_TO_JOB_GATEWAY_CA names a file with its authority's certificate, in PEM."
-_ADDRESS_HINT = "Set JUPYTER_TO_JOB_GATEWAY to the address at which the gateway itself answers."
 _log = logging.getLogger(__name__)
 
 
@@ -85,12 +92,13 @@ class Gateway:
             with client.stream(method, path, headers=headers, **arguments) as response:
                 if response.status_code >= 400:
                     response.read()
-                    error = error_of_answer(response.status_code, response.content)
+                    kind = response.headers.get("Content-Type", "")
+                    error = error_of_answer(response.status_code, response.content, kind)
                     raise with_versions(error, response.headers.get("Server", ""))
                 if response.is_redirect:  # not followed: it may lead the token anywhere
                     target = response.headers.get("Location", "nowhere")
                     message = f"The gateway answered {response.status_code} and points to {target}."
-                    raise Unavailable(message, _ADDRESS_HINT)
+                    raise Unavailable(message, ADDRESS_HINT)
                 yield response
         except UnicodeEncodeError as error:
             character = ascii(error.object[error.start : error.end])
@@ -201,7 +209,7 @@ def json_of(answer: httpx.Response) -> Any:
         return answer.json()
     except ValueError as error:
         message = "Something else than a gateway answered: what it sent is not JSON."
-        raise Unavailable(message, _ADDRESS_HINT) from error
+        raise Unavailable(message, ADDRESS_HINT) from error
 
 
 def with_versions(error: JobsError, server: str) -> JobsError:

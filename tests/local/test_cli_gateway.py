@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,8 +15,11 @@ from jupyter_to_job.domain.preflight import JobImage, Problem
 from jupyter_to_job.exchange import FileExchange
 
 from .. import notebooks
-from ..gateways import context_of, serving
+from ..gateways import FullCluster, context_of, serving
+from ..ingress import ingress
 from ..pretend_checks import PodsWithVolumes, PretendChecks, mounted_claim
+from ..processes import until
+from ..unit import exchanges
 from .cli import Cli
 
 IMAGE = JobImage("notebook:1", is_own=False, missing_kernels=("python3",))
@@ -164,3 +168,32 @@ def test_a_key_stays_the_jobs_when_its_result_is_among_the_inputs(cli: Cli) -> N
     for inputs in ((), ("-i", "other.csv")):
         refused = cli.run(*key, *inputs)
         assert refused.returncode == 2 and "belongs to another submission" in refused.stderr
+
+
+def test_who_waits_takes_no_page_of_an_ingress_for_a_deletion(cli: Cli, tmp_path: Path) -> None:
+    """It answers for the gateway while a controller starts again."""
+    notebooks.write(cli.workspace / "a.ipynb", "1")
+    exchange = FileExchange(tmp_path / "controller")
+    exchange.prepare()
+    token = tmp_path / "token"
+    token.write_text("ada")
+    cli.variables["JUPYTER_TO_JOB_GATEWAY_TOKEN_FILE"] = str(token)
+    with (
+        context_of(exchange, backend=FullCluster) as context,
+        serving(context) as url,
+        ingress(url) as proxy,
+    ):
+        cli.variables["JUPYTER_TO_JOB_GATEWAY"] = proxy.url
+        name = cli.submit("a.ipynb")
+        process = cli.start("wait", name, "--json")
+        until(lambda: context.feed.is_watched(name), "somebody waits")
+        proxy.is_away = lambda *_: True
+        until(lambda: sum(proxy.pages.values()) > 1 or process.poll(), "pages")
+        proxy.is_away = lambda *_: False
+        exchanges.end(exchange.directory(name))
+        context.core.backend.notify(name)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    job = json.loads(out)
+    assert (job["name"], job["state"]) == (name, "succeeded")
+    assert "deleted" not in err

@@ -39,6 +39,7 @@ from jupyter_to_job.workspace.publishing import sign
 
 from ..cutting_proxy import CuttingProxy
 from ..gateways import KnownPods, context_of, serving
+from ..ingress import ingress
 from ..processes import until
 from ..unit import exchanges
 
@@ -455,6 +456,32 @@ def test_what_came_of_it_is_told_a_gateway_that_was_away(
     dev_pod(url, workspace).deliver(NAME)
     check(exchange, workspace)
     assert tries == 2 * [layout.PUBLISHED] + 2 * [layout.DELIVERY]
+
+
+@pytest.mark.usefixtures("job")
+@pytest.mark.parametrize("status", [404, 405])
+@pytest.mark.parametrize("publisher", ["dev pod", "courier"])
+def test_a_page_of_an_ingress_says_nothing_of_a_result(
+    url: str,
+    workspace: Path,
+    exchange: FileExchange,
+    monkeypatch: pytest.MonkeyPatch,
+    publisher: str,
+    status: int,
+) -> None:
+    """It answers for the gateway while a controller starts again."""
+    monkeypatch.setattr(patience, "MIN_DELAY", 0.0)
+
+    def is_away(request: str, pages: int) -> bool:
+        return pages < 2 and ("/attempt-1/" in request or request.startswith("PUT"))
+
+    with ingress(url, is_away, status) as proxy:
+        if publisher == "dev pod":
+            dev_pod(proxy.url, workspace).deliver(NAME)
+        else:
+            courier.deliver(connection(proxy.url, workspace), NAME, str(workspace))
+    assert len(proxy.pages) == 1 + len(FILES) + 2  # the result, the files, and two reports
+    check(exchange, workspace)
 
 
 @pytest.mark.usefixtures("job")

@@ -19,7 +19,14 @@ import pytest
 from jupyter_to_job.controller.intake import blobs as blobs_module
 from jupyter_to_job.controller.intake.blobs import BLOB_TTL, MAX_UPLOAD_TIME, Blobs, collect
 from jupyter_to_job.controller.intake.budgets import Caps, blob_folder
-from jupyter_to_job.domain.errors import Stale, StorageFull, TooLarge, Unavailable, Withdrawn
+from jupyter_to_job.domain.errors import (
+    JobsError,
+    Stale,
+    StorageFull,
+    TooLarge,
+    Unavailable,
+    Withdrawn,
+)
 from jupyter_to_job.exchange import FileExchange, InputFile, blob_upload, patience
 from jupyter_to_job.exchange.blob_upload import BlobSender
 from jupyter_to_job.exchange.gateway import Gateway
@@ -28,6 +35,7 @@ from jupyter_to_job.exchange.uploads import Upload
 
 from ..cutting_proxy import CuttingProxy, cutting_proxy
 from ..gateways import context_of, serving
+from ..ingress import ingress
 from . import exchanges
 
 MIB = 1 << 20
@@ -138,6 +146,36 @@ def test_the_gateway_is_another_one_half_way(
 def test_a_gateway_that_is_not_there_is_not_waited_for(tmp_path: Path) -> None:
     with pytest.raises(Unavailable):
         sender("http://127.0.0.1:9", tmp_path).send(io.BytesIO(b"x"), 1, "it")
+
+
+def test_pages_of_an_ingress_while_the_controller_starts(
+    proxy: CuttingProxy, exchange: FileExchange, data: bytes, tmp_path: Path
+) -> None:
+    """Neither ends the upload: not where a file is looked for, nor where a piece of it is sent."""
+    digest = hashlib.sha256(data).hexdigest()
+
+    def is_away(request: str, pages: int) -> bool:
+        return pages < (2 if request.startswith("HEAD") else 5)
+
+    with ingress(proxy.url, is_away) as made:
+        assert sender(made.url, tmp_path).send(io.BytesIO(data), SIZE, "it") == digest
+    path = f"/api/blobs/{digest}"
+    assert made.pages == {f"HEAD {path}": 2, f"PUT {path}": 5}
+    assert blob_files(exchange) == {digest: SIZE}
+
+
+def test_an_ingress_that_takes_no_pieces_is_named(
+    proxy: CuttingProxy, data: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.undo()  # pieces have their real size
+    largest = f"{blob_upload.PIECE_SIZE >> 20} MiB"
+    with (
+        ingress(proxy.url, lambda request, _: request.startswith("PUT"), 413) as made,
+        pytest.raises(JobsError, match="than a gateway answered 413") as caught,
+    ):
+        sender(made.url, tmp_path).send(io.BytesIO(data), SIZE, "it")
+    assert largest in caught.value.hint
+    assert sum(made.pages.values()) == 1  # it does not pass
 
 
 def test_a_file_that_is_written_to_meanwhile(

@@ -77,6 +77,43 @@ def test_an_error_says_what_happened_and_what_to_do() -> None:
     assert str(errors.NotFound("There is no job.")) == "There is no job."
 
 
+HTML = b"<html>Not here</html>"
+OF_AN_API = b'{"error": {"code": 404, "message": "Not here", "status": "NOT_FOUND"}}'
+NEWER = b'{"error": {"code": "newer", "message": "So it is."}}'
+
+
+@pytest.mark.parametrize(
+    ("status", "content", "content_type", "error"),
+    [
+        (404, HTML, "text/html", errors.Unavailable),
+        (404, b"", "", errors.Unavailable),
+        (404, b"", "text/html", errors.Unavailable),  # to HEAD
+        (404, b"", "application/json", errors.NotFound),  # to HEAD, by a gateway
+        (409, b"", "application/json", errors.Conflict),
+        (409, b"", "text/html", errors.JobsError),
+        (404, OF_AN_API, "application/json", errors.Unavailable),
+        (404, b"[]", "application/json", errors.Unavailable),
+        (404, b'{"error": []}', "application/json", errors.Unavailable),
+        (404, b'{"error": {"code": "no_route"}}', "application/json", errors.NoRoute),
+        (404, NEWER, "application/json; charset=utf-8", errors.NotFound),
+        (418, NEWER, "application/json", errors.JobsError),
+        (400, HTML, "text/html", errors.JobsError),
+        (401, HTML, "text/html", errors.Refused),
+        (403, HTML, "text/html", errors.Refused),
+        (405, HTML, "text/html", errors.Unavailable),
+        (413, HTML, "text/html", errors.JobsError),
+        (429, HTML, "text/html", errors.Unavailable),
+        (502, HTML, "text/html", errors.Unavailable),
+    ],
+)
+def test_an_answer_that_is_no_document_of_a_gateway(
+    status: int, content: bytes, content_type: str, error: type[errors.JobsError]
+) -> None:
+    found = errors.error_of_answer(status, content, content_type)
+    assert type(found) is error
+    assert found.message
+
+
 def test_only_what_may_pass_is_retried() -> None:
     assert {cls.code for cls in tree() if cls.retryable} == {"unavailable", "timed_out"}
 
