@@ -59,7 +59,7 @@ def ingress(
             for name, value in headers.items():
                 self.send_header(name, value)
             self.end_headers()
-            with contextlib.suppress(OSError):  # the client has ended
+            with contextlib.suppress(OSError, httpx.HTTPError):  # one end is gone
                 for chunk in chunks if self.command != "HEAD" else ():
                     self.wfile.write(chunk)
 

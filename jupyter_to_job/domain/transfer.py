@@ -1,8 +1,8 @@
 """Tracks a submission while it is sent: how much was copied, and whether it was withdrawn.
 
 The thread that submits calls `step` and `confirm`; another thread may call `withdraw`. Exactly one
-of the two wins: after `confirm` the job is recorded, before it nothing is. A sweep calls `confirm`
-for each of its jobs: `withdraw` wins against those that are not confirmed yet.
+of the two wins: after `confirm` the job is being recorded, before it nothing is. A sweep calls
+`confirm` for each of its jobs: `withdraw` wins against those that are not confirmed yet.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from .errors import Conflict, Withdrawn
+from .errors import Conflict, Unavailable, Withdrawn
 
 REPORT_INTERVAL = 0.25
 """Seconds between two reports of one submission, at least."""
@@ -31,6 +31,7 @@ class Transfer:
         self._report = report
         self._lock = threading.Lock()
         self._withdrawn = False
+        self._has_withdrawal = False  # in time or not
         self._unconfirmed = 1
         self._bytes = self._total = 0
         self._reported_at = time.monotonic()
@@ -59,15 +60,29 @@ class Transfer:
             self._report(self._key, min(self._bytes, self._total), self._total)
 
     def confirm(self) -> None:
-        """Decide that a job is recorded. Raises Withdrawn."""
+        """Decide that a job is recorded now. Raises Withdrawn."""
         with self._lock:
             if self._withdrawn:
                 raise Withdrawn("The submission was withdrawn.", "Nothing was recorded.")
             self._unconfirmed -= 1
 
+    def check_repetition(self) -> None:
+        """Allow a confirmed job to be sent again. Raises Withdrawn or Unavailable after `withdraw`.
+
+        An earlier try may have recorded it, and only its answer was lost.
+        """
+        if self._withdrawn:
+            raise Withdrawn("The sweep was withdrawn.", "One more of its jobs may be recorded.")
+        if self._has_withdrawal:
+            raise Unavailable(
+                "The submission was withdrawn while the gateway did not answer.",
+                "If it became a job all the same, cancel that.",
+            )
+
     def withdraw(self) -> bool:
-        """Decide that no further job is recorded; False if all are already."""
+        """Decide that no further job is recorded; False if all are confirmed."""
         with self._lock:
+            self._has_withdrawal = True
             self._withdrawn = self._unconfirmed > 0
             return self._withdrawn
 
@@ -108,11 +123,13 @@ class Transfers:
                     del self._under_way[key]
 
     def withdraw(self, key: str) -> None:
-        """Keep further jobs of `key` from being recorded. Raises Conflict if all are already."""
+        """Keep further jobs of `key` from being recorded. Raises Conflict if all are confirmed."""
         with self._lock:
-            under_way = self._under_way.get(key, [])
-            if key in self._recorded or not all(t.withdraw() for t in under_way):
+            if key in self._recorded:
                 raise Conflict("This submission is a job already.", "Cancel or delete the job.")
+            if not all(t.withdraw() for t in self._under_way.get(key, [])):
+                message = "This submission is being recorded."
+                raise Conflict(message, "If it becomes a job, cancel or delete that.")
             _remember(self._withdrawn, key)
 
 

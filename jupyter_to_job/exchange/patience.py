@@ -49,6 +49,6 @@ class Patience:
             else:
                 self._answered_at = time.monotonic()
                 return answer
-            look()
             time.sleep(delay)
+            look()
             delay = min(2 * delay, MAX_DELAY)

@@ -137,9 +137,8 @@ class RemoteJobs:
         if results is not None:
             self._caller.make_folder_of(results)
             body["results"] = self._absolute(results)
-        if transfer is not None:
-            transfer.confirm()  # nothing is copied from here
-        response = self._post(_path(name, "/rerun"), body, changes.idempotency_key, patience)
+        path, key = _path(name, "/rerun"), changes.idempotency_key
+        response = self._post(path, body, key, transfer or Transfer(), patience)
         return self._job(json_of(response))
 
     def get(self, name: str) -> Job:
@@ -301,8 +300,7 @@ class RemoteJobs:
     ) -> tuple[Job, bool]:
         """Record a job whose files were sent; return it and whether it is new."""
         body = {**self._body(submission), **files}
-        transfer.confirm()
-        response = self._post("jobs", body, submission.idempotency_key, patience)
+        response = self._post("jobs", body, submission.idempotency_key, transfer, patience)
         return self._job(json_of(response)), response.status_code == 201
 
     def _upload(
@@ -325,11 +323,20 @@ class RemoteJobs:
         return inputs
 
     def _post(
-        self, path: str, body: dict[str, Any], key: str | None, patience: Patience
+        self,
+        path: str,
+        body: dict[str, Any],
+        key: str | None,
+        transfer: Transfer,
+        patience: Patience,
     ) -> httpx.Response:
         """Send a submission, again after a lost connection: with its key it is still one job."""
         headers = {"Idempotency-Key": key or uuid.uuid4().hex}
-        return patience.call(lambda: self._gateway.call("POST", path, json=body, headers=headers))
+        transfer.confirm()
+        return patience.call(
+            lambda: self._gateway.call("POST", path, json=body, headers=headers),
+            transfer.check_repetition,
+        )
 
     def _body(self, submission: Submission) -> dict[str, Any]:
         """Return the body of a submission, without the files that go as blobs."""
