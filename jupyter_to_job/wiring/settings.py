@@ -244,6 +244,19 @@ def _delay(text: str) -> int:
     return 0 if text.strip() == "0" else parse_duration(text)
 
 
+def _gateway(text: str) -> None:
+    from httpx import URL, InvalidURL  # its client parses the URL
+
+    try:
+        url = URL(text)
+        url.host.encode("idna")  # as connecting does
+        is_address = url.scheme in ("http", "https") and url.host and (url.port or 1) < 1 << 16
+    except (InvalidURL, UnicodeError):
+        is_address = False
+    if not is_address:
+        raise BadInput("It is no URL of a gateway.", "Write https://HOST:PORT or http://HOST:PORT.")
+
+
 def _capacity(text: str) -> None:
     from ..backends.local.capacity import configured
 
@@ -266,6 +279,8 @@ def _hooks(text: str) -> None:
 
 
 _FORMS: dict[str, Callable[[str], object]] = {
+    "gateway": _gateway,
+    "gateway_url": _gateway,
     "capacity": _capacity,
     "retention": _retention,
     "exchange_cap": parse_quantity,

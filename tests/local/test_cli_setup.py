@@ -11,6 +11,7 @@ from threading import Thread
 
 import pytest
 
+from .. import notebooks
 from .cli import COMMAND, Cli
 
 
@@ -144,6 +145,16 @@ def test_doctor_behind_a_gateway_that_is_away(cli: Cli) -> None:
     assert found["gateway"] == {"problem"}
     assert not {"kernels", "exchange", "dispatcher"} & set(found)
     assert cli.run("list").returncode == 5
+
+
+@pytest.mark.parametrize("command", [("list",), ("doctor",), ("submit", "a.ipynb")])
+def test_a_mistyped_gateway(cli: Cli, command: tuple[str, ...]) -> None:
+    cli.variables["JUPYTER_TO_JOB_GATEWAY"] = "http://gw:8080x"
+    notebooks.write(cli.workspace / "a.ipynb", "1")
+    ran = cli.run(*command)
+    told = ran.stdout + ran.stderr
+    assert ran.returncode in (1, 2) and "Traceback" not in told
+    assert "JUPYTER_TO_JOB_GATEWAY='http://gw:8080x': It is no URL of a gateway." in told
 
 
 @contextmanager

@@ -47,6 +47,10 @@ def start(tmp_path: Path, **changed: str) -> subprocess.CompletedProcess[str]:
             "certificate in /nonexistent cannot be used: No such file or directory. "
             "JUPYTER_TO_JOB_GATEWAY_TLS names a folder",
         ),
+        (
+            {"GATEWAY_URL": "http://gateway:x"},
+            "JUPYTER_TO_JOB_GATEWAY_URL='http://gateway:x': It is no URL of a gateway.",
+        ),
         ({"AGENT_IMAGE": ""}, "JUPYTER_TO_JOB_AGENT_IMAGE and JUPYTER_TO_JOB_GATEWAY_URL must be"),
     ],
 )

@@ -97,6 +97,26 @@ def test_an_exchange_that_is_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
         Settings.load().exchange_root()
 
 
+@pytest.mark.parametrize("name", ["gateway", "gateway_url"])
+def test_the_address_of_a_gateway(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    variable = f"JUPYTER_TO_JOB_{name.upper()}"
+    for url in (
+        "http://gateway.jobs.svc", "https://gateway.jobs.svc.cluster.local.:8443/jobs/",
+        "http://127.0.0.1:8080", "http://[::1]:8080", "https://bücher.example",
+    ):  # fmt: skip
+        monkeypatch.setenv(variable, url)
+        assert getattr(Settings.load(), name) == url
+    for wrong in (
+        "http://gw:8080x", "http://gw:99999", "http://gw\n", "http://[::1", "http://", "http:/gw",
+        "http://gw..svc", "gw", "gw:8080", "ftp://gw", "http://xn--a",
+    ):  # fmt: skip
+        monkeypatch.setenv(variable, wrong)
+        with pytest.raises(BadInput) as caught:
+            Settings.load()
+        assert caught.value.message == f"{variable}={wrong!r}: It is no URL of a gateway."
+        assert "https://HOST:PORT" in caught.value.hint
+
+
 def test_a_user_without_a_home(monkeypatch: pytest.MonkeyPatch) -> None:
     """Jupyter's folders follow from it, unless they are set."""
 
