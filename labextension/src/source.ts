@@ -1,5 +1,5 @@
 /** A notebook that can be submitted, as the dialog sees it. */
-import type { Choices, Job, Submission } from './jobs/job';
+import type { Choices, EndCheck, Job, Submission } from './jobs/job';
 import type { SweepFields, SweptJobs } from './jobs/sweep';
 
 /** A notebook that is ready to be submitted. */
@@ -26,12 +26,14 @@ export interface INotebookSource {
   toSubmission(): Submission;
   /**
    * Submit it, once `ready` has resolved. The same key and choices again give the same job. Where
-   * the job would not run as `plan` says, which preflight has told, it is refused.
+   * the job would not run as `plan` says, which preflight has told, it is refused. `hadEnded` goes
+   * to `IJobs.submit`.
    */
   submit(
     choices: Choices,
     idempotencyKey: string,
-    plan?: Submission['plan']
+    plan?: Submission['plan'],
+    hadEnded?: EndCheck
   ): Promise<Job>;
   /** Submit several jobs of it, in the same way. Left out where there can be only one. */
   submitSweep?(

@@ -6,6 +6,7 @@ import type {
   Changes,
   ClusterEvent,
   CopyProgress,
+  EndCheck,
   Job,
   Submission
 } from './jobs/job';
@@ -22,7 +23,7 @@ export interface IJobs {
   readonly changed: ISignal<IJobs, Job>;
   /** The job of this name was deleted, or has to be loaded again. */
   readonly removed: ISignal<IJobs, string>;
-  /** This page submitted a job. Silent where the answer is a job that was seen to end before. */
+  /** This page submitted a job. Silent where the caller of `submit` submits anew (see there). */
   readonly submitted: ISignal<IJobs, Job>;
   /** This page submitted several jobs of a notebook at once, for which `submitted` is silent. */
   readonly sweepSubmitted: ISignal<IJobs, SweptJobs>;
@@ -70,8 +71,17 @@ export interface IJobs {
    * @param hasResult whether its result must be delivered
    */
   findNewestOf(notebook: string, hasResult?: boolean): Promise<Job | null>;
-  /** Submit a notebook. Each call makes one job, except for calls with the same idempotency key. */
-  submit(submission: Submission, idempotencyKey?: string): Promise<Job>;
+  /**
+   * Submit a notebook. Each call makes one job, except for calls with the same idempotency key.
+   *
+   * @param hadEnded whether the answer is a job that had ended before: then `submitted` is silent,
+   *   and the caller submits anew; left out by callers that take any answer
+   */
+  submit(
+    submission: Submission,
+    idempotencyKey?: string,
+    hadEnded?: EndCheck
+  ): Promise<Job>;
   /** Submit several jobs of a notebook in one group. The same idempotency key makes no new ones. */
   submitSweep(
     submission: SweepSubmission,

@@ -1,4 +1,4 @@
-/** Submissions without the dialog whose answer is lost: sent again, they stay one job. */
+/** Submissions whose answer is lost: sent again, they stay one job. */
 import { Notification } from '@jupyterlab/apputils';
 import { CommandRegistry } from '@lumino/commands';
 
@@ -9,17 +9,34 @@ import {
   CommandIDs,
   type CommandServices
 } from '../src/jobCommands';
-import { ApiError, type IDialogApi, type IJobsApi } from '../src/jobs/client';
+import {
+  ApiError,
+  type IDialogApi,
+  type IJobsApi,
+  type IJournalApi
+} from '../src/jobs/client';
 import type { Choices, Job } from '../src/jobs/job';
 import { Jobs } from '../src/jobs/model';
 import type { INotebookSource } from '../src/source';
-import { job, TRANS } from './fixtures';
+import {
+  createFileSource,
+  type SourceServices
+} from '../src/submit/notebookSource';
+import { createRerunSource } from '../src/submit/rerunSource';
+import { CATALOG, job, preflight, TRANS, until } from './fixtures';
 import { Server } from './jobsServer';
 
 const LOST = new ApiError('unreachable', 'HTTP 504');
 const AWAY = new ApiError('refused', 'Away.', '', 'unavailable');
 const STALE = new ApiError('refused', 'Changed.', '', 'stale');
 const OTHER = new ApiError('refused', 'Another submission.', '', 'conflict');
+
+/** The source of a notebook on disk, which is not open. */
+function createStudySource(jobs: Jobs, choices: Choices = {}): INotebookSource {
+  const contents = { driveName: () => '', localPath: (path: string) => path };
+  const services = { contents, jobs } as unknown as SourceServices;
+  return createFileSource('study.ipynb', false, choices, services);
+}
 
 function open(...answers: (ApiError | null)[]) {
   const keys: string[] = [];
@@ -104,8 +121,16 @@ describe.each(['submit', 'submitAgain'] as const)('%s', method => {
     expect(keys).toHaveLength(3);
   });
 
-  /** Submit without an answer, and again once the page has the job that was made, and a newer one. */
-  async function resubmit(made: Job, newer: Job) {
+  /**
+   * Submit without an answer, and again once the page has the job that was made, and a newer one.
+   *
+   * @param meanwhile runs while the notebook is saved for the second time
+   */
+  async function resubmit(
+    made: Job,
+    newer: Job,
+    meanwhile: (jobs: Jobs) => void = () => {}
+  ) {
     const newest = job({ name: 'study-3', submitted: '3' });
     const server = new Server([LOST, made, newest]);
     const submit = jest.spyOn(server, 'submit');
@@ -113,21 +138,18 @@ describe.each(['submit', 'submitAgain'] as const)('%s', method => {
     const told: string[] = [];
     jobs.submitted.connect((_, { name }) => told.push(name));
     const dialogs = new SubmitDialogs({} as IDialogApi, jobs, 'scope', TRANS);
-    const send = () =>
+    const send = (save = () => {}) =>
       dialogs[method]({
-        path: 'study.ipynb',
-        note: null,
-        initialChoices: { priority: 1 },
-        takesFiles: true,
-        toSubmission: () => ({ notebook: 'study.ipynb' }),
-        submit: (choices, key) =>
-          jobs.submit({ notebook: 'study.ipynb', ...choices }, key)
+        ...createStudySource(jobs, { priority: 1 }),
+        get ready() {
+          return Promise.resolve().then(save);
+        }
       });
     jobs.update(job({ name: 'study-0', submitted: '0', flavor: 'small' }));
     await expect(send()).rejects.toBe(LOST);
     jobs.update(made);
     jobs.update(newer);
-    const { name } = await send();
+    const { name } = await send(() => meanwhile(jobs));
     const flavors = submit.mock.calls.map(
       ([submission]) => (submission as Choices).flavor
     );
@@ -157,7 +179,65 @@ describe.each(['submit', 'submitAgain'] as const)('%s', method => {
     expect(name).toBe('study-1');
     expect(keys).toEqual([keys[0], keys[0]]);
   });
+
+  it('is the same job, and told, if that one ends while it is saved', async () => {
+    const running = job({ ...MADE, state: 'running' });
+    const ended = job({ ...MADE, state: 'failed' });
+    const { name, told, keys } = await resubmit(running, NEWER, jobs =>
+      jobs.update(ended)
+    );
+    expect(name).toBe('study-1');
+    expect(told).toEqual(['study-1']);
+    expect(keys).toEqual([keys[0], keys[0]]);
+  });
 });
+
+it.each(['a submission', 'a rerun'])(
+  'tells of %s that is sent twice in the dialog, though its job has ended',
+  async what => {
+    const ended = job({ name: 'study-2', submitted: '2', state: 'failed' });
+    const server = new Server([LOST, ended]);
+    const jobs = new Jobs(server, []);
+    const told: string[] = [];
+    jobs.submitted.connect((_, { name }) => told.push(name));
+    const api = {
+      getHealth: () => Promise.reject(new Error()),
+      getCatalog: () => Promise.resolve(CATALOG),
+      checkSubmission: () => Promise.resolve(preflight())
+    };
+    const dialogs = new SubmitDialogs(
+      api as unknown as IDialogApi,
+      jobs,
+      'scope',
+      TRANS
+    );
+    const journal = { getNotebook: () => Promise.reject(new Error()) };
+    const source =
+      what === 'a rerun'
+        ? await createRerunSource(
+            job({ name: 'study-1', submitted: '1' }),
+            jobs,
+            journal as unknown as IJournalApi,
+            TRANS
+          )
+        : createStudySource(jobs);
+    const dialog = () => document.querySelector('.jp-ToJobDialog');
+    const send = () =>
+      dialog()!.querySelector<HTMLElement>('.jp-mod-accept')!.click();
+    const submitted = dialogs.ask(source);
+    await until(() => dialog() !== null);
+    send();
+    const isLost = () =>
+      dialog()!.textContent.includes('Sending again is safe');
+    await until(isLost);
+    expect(isLost()).toBe(true);
+    jobs.update(ended);
+    send();
+    expect((await submitted)?.name).toBe('study-2');
+    expect(told).toEqual(['study-2']);
+    expect(server.keys).toEqual([server.keys[0], server.keys[0]]);
+  }
+);
 
 it('does not send a refusal again that is not about its key', async () => {
   const { dialogs, keys, source } = open(OTHER);

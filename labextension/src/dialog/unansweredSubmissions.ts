@@ -6,7 +6,7 @@
 import { UUID } from '@lumino/coreutils';
 
 import { hasCode, isUncertain } from '../jobs/client';
-import type { Choices, Job } from '../jobs/job';
+import type { Choices, EndCheck, Job } from '../jobs/job';
 import { createEndCheck } from '../jobs/orderedJobs';
 import type { INotebookSource } from '../source';
 import type { IJobs } from '../tokens';
@@ -34,8 +34,8 @@ export class UnansweredSubmissions {
     const request = JSON.stringify(parts);
     const earlier = this._unanswered.get(path);
     if (earlier?.request === request) {
-      const job = await this._repeat(source, earlier);
-      if (job !== null && !hadEnded(job)) {
+      const job = await this._repeat(source, earlier, hadEnded);
+      if (job !== null) {
         return job;
       }
     }
@@ -43,13 +43,15 @@ export class UnansweredSubmissions {
     return this._attempt(source, { key: UUID.uuid4(), request, choices });
   }
 
-  /** Make an attempt again; resolves to null if its job is one of an earlier content. */
+  /** Make an attempt again; resolves to null if its job had ended or is one of an earlier content. */
   private async _repeat(
     source: INotebookSource,
-    earlier: Attempt
+    earlier: Attempt,
+    hadEnded: EndCheck
   ): Promise<Job | null> {
     try {
-      return await this._attempt(source, earlier);
+      const job = await this._attempt(source, earlier, hadEnded);
+      return hadEnded(job) ? null : job;
     } catch (error) {
       if (hasCode(error, 'conflict')) {
         return null;
@@ -61,11 +63,17 @@ export class UnansweredSubmissions {
   /** Submit, and keep the attempt if it gets no answer. */
   private async _attempt(
     source: INotebookSource,
-    attempt: Attempt
+    attempt: Attempt,
+    hadEnded?: EndCheck
   ): Promise<Job> {
     this._unanswered.delete(source.path);
     try {
-      return await source.submit(attempt.choices, attempt.key);
+      return await source.submit(
+        attempt.choices,
+        attempt.key,
+        undefined,
+        hadEnded
+      );
     } catch (error) {
       if (isUncertain(error)) {
         this._unanswered.set(source.path, attempt);

@@ -103,6 +103,9 @@ export function isFinal(job: Job): boolean {
   return ['succeeded', 'failed', 'cancelled'].includes(job.state);
 }
 
+/** Tells whether a job had ended at an earlier time. */
+export type EndCheck = (job: Job) => boolean;
+
 /** Whether a job has the name of an earlier one, which must be deleted by now. */
 export function isSuccessor(job: Job, earlier: Job): boolean {
   return (

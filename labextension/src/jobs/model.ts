@@ -16,6 +16,7 @@ import {
   type ClusterEvent,
   contentOf,
   type CopyProgress,
+  type EndCheck,
   isFinal,
   isSettled,
   isSuccessor,
@@ -106,10 +107,14 @@ export class Jobs implements IJobs {
 
   submit(
     submission: Submission,
-    idempotencyKey: string = UUID.uuid4()
+    idempotencyKey: string = UUID.uuid4(),
+    hadEnded?: EndCheck
   ): Promise<Job> {
     const send = () => this._client.submit(submission, idempotencyKey);
-    return this._create(() => sendWithRetries(send, this._retryDelays));
+    return this._create(
+      () => sendWithRetries(send, this._retryDelays),
+      hadEnded
+    );
   }
 
   submitSweep(
@@ -140,7 +145,8 @@ export class Jobs implements IJobs {
         () => this._client.rerun(name, changes, key),
         this._retryDelays
       );
-    return this._create(hadEnded =>
+    const hadEnded = createEndCheck(this.all);
+    return this._create(() =>
       this._rerunKeys.send([name, changes], idempotencyKey, send, hadEnded)
     );
   }
@@ -237,14 +243,14 @@ export class Jobs implements IJobs {
     }
   }
 
-  /** Send what makes a job; `send` gets a check whether a job had ended before. */
+  /** Send what makes a job; `hadEnded` as for `submit`. */
   private async _create(
-    send: (hadEnded: (job: Job) => boolean) => Promise<Job>
+    send: () => Promise<Job>,
+    hadEnded?: EndCheck
   ): Promise<Job> {
     const sentAt = this.order.now;
-    const hadEnded = createEndCheck(this.all);
-    const response = await send(hadEnded);
-    if (!hadEnded(response)) {
+    const response = await send();
+    if (!hadEnded?.(response)) {
       this.submitted.emit(response);
     }
     return this._add(response, sentAt);

@@ -4,7 +4,7 @@
 import { ArrayExt } from '@lumino/algorithm';
 
 import { DistinctParameters } from './distinctParameters';
-import { isFinal, type Job } from './job';
+import { type EndCheck, isFinal, type Job } from './job';
 
 /** Jobs by name and in order, newest first. */
 export class OrderedJobs {
@@ -80,7 +80,7 @@ export class OrderedJobs {
 }
 
 /** Create a check whether a job is one of those that have ended by now. */
-export function createEndCheck(jobs: readonly Job[]): (job: Job) => boolean {
+export function createEndCheck(jobs: readonly Job[]): EndCheck {
   const keys = new Set(jobs.filter(isFinal).map(sortKey));
   return job => keys.has(sortKey(job));
 }

@@ -57,15 +57,18 @@ export function createEditorSource(
     ...(collaborative ? {} : expectedHash(context.contentsModel))
   });
   let sent: { key: string; content?: JSONObject } = { key: '' };
-  const toRequest = (choices: Choices, key: string): Submission => {
+  const toRequest = (
+    choices: Choices,
+    key: string,
+    plan: Submission['plan']
+  ): Submission => {
     // A repeated request must send the same content, even if others have edited the document.
     if (collaborative && sent.key !== key) {
-      sent = {
-        key,
-        content: context.model.toJSON() as unknown as JSONObject
-      };
+      const content = context.model.toJSON() as unknown as JSONObject;
+      sent = { key, content };
     }
-    return { ...toSubmission(), content: sent.content, ...choices };
+    const { content } = sent;
+    return { ...toSubmission(), content, ...choices, ...planField(plan) };
   };
   return {
     path: notebook,
@@ -76,13 +79,10 @@ export function createEditorSource(
       : saver.waitForRunning(context),
     takesFiles: true,
     toSubmission,
-    submit: (choices, key, plan) =>
-      jobs.submit({ ...toRequest(choices, key), ...planField(plan) }, key),
+    submit: (choices, key, plan, hadEnded) =>
+      jobs.submit(toRequest(choices, key, plan), key, hadEnded),
     submitSweep: (choices, fields, key, plan) =>
-      jobs.submitSweep(
-        { ...toRequest(choices, key), ...fields, ...planField(plan) },
-        key
-      )
+      jobs.submitSweep({ ...toRequest(choices, key, plan), ...fields }, key)
   };
 }
 
@@ -108,8 +108,8 @@ export function createFileSource(
     initialChoices,
     takesFiles: true,
     toSubmission: () => ({ notebook }),
-    submit: (choices, key, plan) =>
-      jobs.submit({ notebook, ...choices, ...planField(plan) }, key),
+    submit: (choices, key, plan, hadEnded) =>
+      jobs.submit({ notebook, ...choices, ...planField(plan) }, key, hadEnded),
     submitSweep: (choices, fields, key, plan) =>
       jobs.submitSweep(
         { notebook, ...choices, ...fields, ...planField(plan) },
