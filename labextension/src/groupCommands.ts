@@ -12,12 +12,13 @@ import { isFinal, type Job } from './jobs/job';
 import { jobsOf, standingJobs } from './jobs/sweep';
 import type { IPreferences } from './settings/preferences';
 import type { IJobs } from './tokens';
+import { describeErrors, showError, showErrorText } from './ui/errors';
 import {
-  describeErrors,
+  cancelFailureTexts,
+  deleteFailureTexts,
   type FailureTexts,
-  showError,
-  showErrorText
-} from './ui/errors';
+  rerunFailureTexts
+} from './ui/failureTexts';
 
 export const GroupCommandIDs = {
   results: 'jupyter-to-job:show-results',
@@ -36,7 +37,7 @@ type Services = {
   trans: TranslationBundle;
 };
 
-type GroupAction = Required<FailureTexts> & {
+type GroupAction = FailureTexts & {
   id: string;
   label: string;
   caption: string;
@@ -102,14 +103,7 @@ function cancelAction({ jobs, trans }: Services): GroupAction {
         ? null
         : cancelQuestion(selected.length, group, trans),
     run: ({ name }) => jobs.cancel(name),
-    failure: (failed, total) =>
-      trans.__('%1 of %2 jobs were not cancelled', failed, total),
-    uncertainty: (failed, total) =>
-      trans.__(
-        'It is not known whether %1 of %2 jobs were cancelled',
-        failed,
-        total
-      )
+    ...cancelFailureTexts(trans)
   };
 }
 
@@ -120,14 +114,7 @@ function rerunAction({ jobs, trans }: Services): GroupAction {
     caption: trans.__('Run the failed jobs again as they were frozen'),
     select: failedJobs,
     run: ({ name }) => jobs.rerun(name),
-    failure: (failed, total) =>
-      trans.__('%1 of %2 jobs were not rerun', failed, total),
-    uncertainty: (failed, total) =>
-      trans.__(
-        'It is not known whether %1 of %2 jobs were rerun',
-        failed,
-        total
-      ),
+    ...rerunFailureTexts(trans),
     isSubmission: true
   };
 }
@@ -142,14 +129,7 @@ function deleteAction({ jobs, trans }: Services): GroupAction {
     question: (selected, group) =>
       deleteQuestion(selected.length, group, trans),
     run: ({ name }) => jobs.delete(name),
-    failure: (failed, total) =>
-      trans.__('%1 of %2 jobs were not deleted', failed, total),
-    uncertainty: (failed, total) =>
-      trans.__(
-        'It is not known whether %1 of %2 jobs were deleted',
-        failed,
-        total
-      )
+    ...deleteFailureTexts(trans)
   };
 }
 

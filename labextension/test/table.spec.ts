@@ -434,25 +434,38 @@ describe('several jobs', () => {
   it.each([
     [
       'rerun',
+      'failed',
       'It is not known whether 1 of 2 jobs were rerun: There is no connection to the server.'
     ],
     [
       'delete',
-      '2 of 2 jobs were not deleted: There is no connection to the server.'
+      'failed',
+      'It is not known whether 2 of 2 jobs were deleted: There is no connection to the server.'
+    ],
+    [
+      'cancel',
+      'running',
+      'It is not known whether 2 of 2 jobs were cancelled: There is no connection to the server.'
     ]
-  ])('tell of %s what became of it without an answer', async (id, text) => {
-    const { jobs, run } = scene({ state: 'failed' }, { state: 'failed' });
-    const lost = new ApiError('unreachable', '');
-    jest
-      .spyOn(jobs, 'rerun')
-      .mockImplementation(name =>
-        name === 'j-1' ? Promise.reject(lost) : Promise.resolve(jobs.get(name)!)
-      );
-    jest.spyOn(jobs, 'delete').mockRejectedValue(lost);
-    isConfirmed.mockResolvedValue({ button: { accept: true } });
-    await run(id);
-    expect(emit.mock.calls).toEqual([[text, 'error', expect.anything()]]);
-  });
+  ] as const)(
+    'tell of %s what became of it without an answer',
+    async (id, state, text) => {
+      const { jobs, run } = scene({ state }, { state });
+      const lost = new ApiError('unreachable', '');
+      jest
+        .spyOn(jobs, 'rerun')
+        .mockImplementation(name =>
+          name === 'j-1'
+            ? Promise.reject(lost)
+            : Promise.resolve(jobs.get(name)!)
+        );
+      jest.spyOn(jobs, 'delete').mockRejectedValue(lost);
+      jest.spyOn(jobs, 'cancel').mockRejectedValue(lost);
+      isConfirmed.mockResolvedValue({ button: { accept: true } });
+      await run(id);
+      expect(emit.mock.calls).toEqual([[text, 'error', expect.anything()]]);
+    }
+  );
 
   it('tell apart which were not rerun, and of which that is not known', async () => {
     const failed = { state: 'failed' } as const;

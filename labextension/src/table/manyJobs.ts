@@ -7,7 +7,13 @@ import { isConfirmed, type Question } from '../jobCommands';
 import { isFinal, type Job, resultPath } from '../jobs/job';
 import type { IPreferences } from '../settings/preferences';
 import type { IJobs } from '../tokens';
-import { describeErrors, type FailureTexts } from '../ui/errors';
+import { describeErrors } from '../ui/errors';
+import {
+  cancelFailureTexts,
+  deleteFailureTexts,
+  type FailureTexts,
+  rerunFailureTexts
+} from '../ui/failureTexts';
 import { openResultOrThrow } from '../ui/openResult';
 import { showToast } from '../ui/toast';
 
@@ -51,6 +57,8 @@ export function createJobsActions(services: Services): JobsAction[] {
 
 function openAction(services: Services): JobsAction {
   const { commands, contents, trans } = services;
+  const failure = (failed: number, total: number) =>
+    trans.__('%1 of %2 results were not opened', failed, total);
   return {
     id: 'open',
     label: trans.__('Open'),
@@ -71,8 +79,8 @@ function openAction(services: Services): JobsAction {
         contents
       }),
     progress: (done, total) => trans.__('Opened %1 of %2', done, total),
-    failure: (failed, total) =>
-      trans.__('%1 of %2 results were not opened', failed, total),
+    failure,
+    uncertainty: failure, // The page itself opens: without an answer it has not.
     underWay: new Set()
   };
 }
@@ -94,14 +102,7 @@ function rerunAction({ jobs, trans }: Services): JobsAction {
           },
     run: ({ name }) => jobs.rerun(name),
     progress: (done, total) => trans.__('Reran %1 of %2', done, total),
-    failure: (failed, total) =>
-      trans.__('%1 of %2 jobs were not rerun', failed, total),
-    uncertainty: (failed, total) =>
-      trans.__(
-        'It is not known whether %1 of %2 jobs were rerun',
-        failed,
-        total
-      ),
+    ...rerunFailureTexts(trans),
     underWay: new Set()
   };
 }
@@ -131,8 +132,7 @@ function cancelAction({ jobs, preferences, trans }: Services): JobsAction {
     },
     run: ({ name }) => jobs.cancel(name),
     progress: (done, total) => trans.__('Cancelled %1 of %2', done, total),
-    failure: (failed, total) =>
-      trans.__('%1 of %2 jobs were not cancelled', failed, total),
+    ...cancelFailureTexts(trans),
     underWay: new Set()
   };
 }
@@ -175,8 +175,7 @@ function deleteAction({ jobs, preferences, trans }: Services): JobsAction {
     },
     run: ({ name }) => jobs.delete(name),
     progress: (done, total) => trans.__('Deleted %1 of %2', done, total),
-    failure: (failed, total) =>
-      trans.__('%1 of %2 jobs were not deleted', failed, total),
+    ...deleteFailureTexts(trans),
     underWay: new Set()
   };
 }

@@ -4,6 +4,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 
 import { ApiError, isUncertain } from '../jobs/client';
 import type { FeedState } from '../tokens';
+import type { FailureTexts } from './failureTexts';
 import { explainCode } from './serverText';
 import { showToast } from './toast';
 
@@ -53,14 +54,6 @@ function isUnreachable(error: unknown): boolean {
     : error instanceof NoConnection;
 }
 
-/** What to say of some of several jobs, before the reason. */
-export type FailureTexts = {
-  /** What could not be done. */
-  failure: (failed: number, total: number) => string;
-  /** What may have been done, without an answer; `failure` counts for that if left out. */
-  uncertainty?: (failed: number, total: number) => string;
-};
-
 /** Say how many jobs failed, and of how many that is not known, each with its first error. */
 export function describeErrors(
   { failure, uncertainty }: FailureTexts,
@@ -68,11 +61,10 @@ export function describeErrors(
   total: number,
   trans: TranslationBundle
 ): string {
-  const isOpen = (error: unknown) =>
-    uncertainty !== undefined && isUncertain(error);
+  const refusals = errors.filter(error => !isUncertain(error));
   const kinds = [
-    { toText: failure, members: errors.filter(error => !isOpen(error)) },
-    { toText: uncertainty ?? failure, members: errors.filter(isOpen) }
+    { toText: failure, members: refusals },
+    { toText: uncertainty, members: errors.filter(isUncertain) }
   ];
   return kinds
     .filter(({ members }) => members.length > 0)
