@@ -246,26 +246,26 @@ async function runAll(
   return errors;
 }
 
-/** Tell why jobs failed; where only some errors leave the outcome open, how many jobs of each kind. */
+/** Tell why jobs failed, and how many of them if more than one was meant. */
 function tellErrors(
   action: GroupAction,
   errors: readonly unknown[],
   total: number,
   trans: TranslationBundle
 ): void {
-  const isSubmission = action.isSubmission ?? false;
   const uncertain = errors.find(isUncertain);
-  if (uncertain === undefined || errors.every(isUncertain)) {
-    // After a refusal of one job the others were made: it is not said that none was.
-    showError(errors[0], trans, isSubmission && uncertain !== undefined);
+  const isUncertainSubmission =
+    uncertain !== undefined && (action.isSubmission ?? false);
+  if (total === 1) {
+    showError(errors[0], trans, isUncertainSubmission);
     return;
   }
   const text = describeErrors(action, errors, total, trans);
   showErrorText(
-    isSubmission
+    isUncertainSubmission
       ? trans.__('%1 Sending again is safe: it stays one job.', text)
       : text,
-    uncertain,
+    uncertain ?? errors[0],
     trans
   );
 }

@@ -318,7 +318,13 @@ describe('an error of a rerun', () => {
 
   it('does not say of a group that nothing was submitted', async () => {
     expect(await rerunFailed({ b: REFUSED })).toEqual([
-      'Its snapshot is gone.'
+      '1 of 3 jobs were not rerun: Its snapshot is gone.'
+    ]);
+  });
+
+  it('says of how many jobs of a group it is not known what became', async () => {
+    expect(await rerunFailed({ a: AWAY, c: AWAY })).toEqual([
+      'It is not known whether 2 of 3 jobs were rerun: Away. Sending again is safe: it stays one job.'
     ]);
   });
 

@@ -23,13 +23,9 @@ export function showError(
   trans: TranslationBundle,
   isSubmission = true
 ): void {
-  if (error instanceof SaveFailed) {
-    return;
+  if (!(error instanceof SaveFailed)) {
+    showErrorText(errorText(error, trans, isSubmission), error, trans);
   }
-  if (!(error instanceof ApiError || error instanceof CannotSubmit)) {
-    console.error(error);
-  }
-  showErrorText(errorText(error, trans, isSubmission), error, trans);
 }
 
 /** Show a text about an error, in a way that works where that is a lost connection. */
@@ -38,6 +34,9 @@ export function showErrorText(
   error: unknown,
   trans: TranslationBundle
 ): void {
+  if (!(error instanceof ApiError || error instanceof CannotSubmit)) {
+    console.error(error);
+  }
   if (isUnreachable(error)) {
     // JupyterLab loads the code of its notifications on first use, which fails without a
     // connection.
