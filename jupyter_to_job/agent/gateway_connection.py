@@ -70,8 +70,12 @@ class GatewayConnection:
 
     def _write(self, method: str, target: str, data: bytes) -> Written:
         with self._answer(method, target, data, {}) as response:
-            answer = json.loads(response.read())
-        return Written(answer["length"], answer.get("watched", False))
+            content = response.read()
+        try:
+            answer = json.loads(content)
+            return Written(answer["length"], answer.get("watched", False))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:  # a proxy's page
+            raise error_of_answer(response.status, content) from error
 
     @contextlib.contextmanager
     def _answer(
@@ -83,7 +87,7 @@ class GatewayConnection:
             headers[logs.HEADER] = request_id
         try:
             response = self._send(method, target, data, headers)
-            if response.status < 400:
+            if response.status < 300:
                 yield response
                 return
             content = response.read()

@@ -300,13 +300,16 @@ def error_of_answer(status: int, content: bytes, content_type: str = "") -> Jobs
 
 
 def _error_in_between(status: int) -> JobsError:
-    """Return the error for an answer of a proxy: its 404 says nothing about jobs and files."""
+    """Return the error for an answer of a proxy: its 404 says nothing about jobs and files.
+
+    Below 400 it led elsewhere, or had a page where the gateway has a document.
+    """
     if status >= 500:
         return Unavailable(f"The gateway answered {status}.")
     message = f"Something else than a gateway answered {status}."
     if status == 413:
         return JobsError(message, "Have the proxy in front of the gateway take bodies of 16 MiB.")
-    if status in _MAY_PASS:
+    if status in _MAY_PASS or status < 400:
         hint = "JUPYTER_TO_JOB_GATEWAY has to be the address of the gateway itself."
         return Unavailable(message, f"Try again in a moment. {hint}")
     return (Refused if status in (401, 403) else JobsError)(message, ADDRESS_HINT)

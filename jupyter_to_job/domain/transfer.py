@@ -127,7 +127,9 @@ class Transfers:
         with self._lock:
             if key in self._recorded:
                 raise Conflict("This submission is a job already.", "Cancel or delete the job.")
-            if not all(t.withdraw() for t in self._under_way.get(key, [])):
+            # A page that got no answer in time sends again, while the first one is still under way.
+            answers = [transfer.withdraw() for transfer in self._under_way.get(key, [])]
+            if not all(answers):
                 message = "This submission is being recorded."
                 raise Conflict(message, "If it becomes a job, cancel or delete that.")
             _remember(self._withdrawn, key)

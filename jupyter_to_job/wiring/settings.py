@@ -245,13 +245,14 @@ def _delay(text: str) -> int:
 
 
 def _gateway(text: str) -> None:
-    from httpx import URL, InvalidURL  # its client parses the URL
+    from httpx import URL, InvalidURL  # the client of dev pods parses the URL with it
 
     try:
-        url = URL(text)
+        url, parts = URL(text), urlsplit(text)  # as agents do
         url.host.encode("idna")  # as connecting does
-        is_address = url.scheme in ("http", "https") and url.host and (url.port or 1) < 1 << 16
-    except (InvalidURL, UnicodeError):
+        is_address = parts.scheme in ("http", "https") and url.host and (parts.port or 1) < 1 << 16
+        is_address = is_address and parts.path.isascii() and not url.userinfo
+    except (InvalidURL, ValueError):
         is_address = False
     if not is_address:
         raise BadInput("It is no URL of a gateway.", "Write https://HOST:PORT or http://HOST:PORT.")

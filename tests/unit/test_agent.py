@@ -24,6 +24,7 @@ from jupyter_to_job.domain.errors import Damaged
 from jupyter_to_job.exchange import FileExchange
 
 from ..gateways import context_of, own_process, serving
+from ..ingress import ingress
 from ..processes import until
 from .agents import JOB, LARGE, LINE, MAX_MEMORY, SEGMENT, SNAPSHOT, Start, record_job, run_in
 from .agents import exchange as exchange
@@ -148,6 +149,17 @@ def test_an_agent_that_may_not_begin_ends_with_its_pod(
     with pytest.raises(Stopped):
         start(url).fetch()
     assert not (folder / JOB).exists()
+
+
+@pytest.mark.parametrize("status", [200, 308, 404])
+def test_a_page_of_a_proxy_is_no_answer(url: str, folder: Path, start: Start, status: int) -> None:
+    def is_away(request: str, pages: int) -> bool:
+        return request.startswith("PUT ") and pages < 2
+
+    with ingress(url, is_away, status) as made:
+        start(made.url).fetch()
+    assert sum(made.pages.values()) == 2
+    assert (folder / JOB).exists()
 
 
 class _Flaky(BaseHTTPRequestHandler):

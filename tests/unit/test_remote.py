@@ -20,6 +20,7 @@ from jupyter_to_job.controller.jobs import GatewayJobs
 from jupyter_to_job.domain.errors import (
     BadInput,
     Cleared,
+    Conflict,
     NotFound,
     Refused,
     Unavailable,
@@ -27,7 +28,7 @@ from jupyter_to_job.domain.errors import (
 )
 from jupyter_to_job.domain.job import Changes, ClusterEvent, Job, Submission
 from jupyter_to_job.domain.sweep import Run
-from jupyter_to_job.domain.transfer import Transfer
+from jupyter_to_job.domain.transfer import Transfer, Transfers
 from jupyter_to_job.exchange import FileExchange, patience
 from jupyter_to_job.exchange.gateway import Gateway, json_of
 from jupyter_to_job.exchange.retention import Policy, enforce
@@ -179,6 +180,19 @@ def test_a_sweep_that_is_withdrawn_ends(jobs: RemoteJobs) -> None:
     transfer = Transfer()
     jobs.submit(Submission("dir/train.ipynb"), transfer)
     assert not transfer.withdraw()
+
+
+def test_all_requests_of_a_submission_are_withdrawn() -> None:
+    """A page sends again what a proxy gave up, while the first request is still under way."""
+    transfers = Transfers()
+    with transfers.track("k") as first:
+        first.confirm()
+        with pytest.raises(Withdrawn), transfers.track("k") as second:
+            with pytest.raises(Conflict):
+                transfers.withdraw("k")
+            with pytest.raises(Unavailable):
+                first.check_repetition()
+            second.confirm()
 
 
 def test_an_older_gateway_that_answers_with_all_jobs(

@@ -108,7 +108,8 @@ def test_the_address_of_a_gateway(name: str, monkeypatch: pytest.MonkeyPatch) ->
         assert getattr(Settings.load(), name) == url
     for wrong in (
         "http://gw:8080x", "http://gw:99999", "http://gw\n", "http://[::1", "http://", "http:/gw",
-        "http://gw..svc", "gw", "gw:8080", "ftp://gw", "http://xn--a",
+        "http://gw..svc", "gw", "gw:8080", "ftp://gw", "http://xn--a", "http://gw: 80",
+        "http://gw:-1", "http://gw/ü", "http://ada:secret@gw",
     ):  # fmt: skip
         monkeypatch.setenv(variable, wrong)
         with pytest.raises(BadInput) as caught:
