@@ -1,9 +1,11 @@
-"""Hints for a name that does not exist: the nearest name that does."""
+"""What to say of a name that does not exist: which names do, and which of them is nearest."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+
+from .errors import UnknownChoice
 
 _MAX_COMPARED = 100
 """Characters of a name that are compared: comparing takes the square of its length."""
@@ -22,3 +24,13 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
     nearest = nearest_name(name, choices)
     question = f"Did you mean {nearest!r}? " if nearest else ""
     return f"{question}Choose one of: {', '.join(choices)}."
+
+
+def no_flavor(name: str, flavors: Iterable[str]) -> UnknownChoice:
+    """Return the error for a flavor that a catalog with these flavors does not have."""
+    return UnknownChoice(f"There is no flavor {name!r}.", did_you_mean(name, flavors))
+
+
+def no_device(name: str, flavor: str, devices: Iterable[str]) -> UnknownChoice:
+    """Return the error for a device that a flavor with these devices does not have."""
+    return UnknownChoice(f"Flavor {flavor!r} has no device {name!r}.", did_you_mean(name, devices))

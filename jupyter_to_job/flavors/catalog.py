@@ -10,9 +10,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from ..domain.errors import Refused, UnknownChoice
+from ..domain.errors import Refused
 from ..domain.quantities import parse_quantity
-from ..domain.suggestions import did_you_mean
+from ..domain.suggestions import no_device, no_flavor
 from .fields import Name
 from .models import Default, Device, Extensible, Flavor
 
@@ -88,16 +88,12 @@ class Catalog(Extensible):
             flavor = self.default.flavor
         entry = self.flavors.get(flavor)
         if entry is None:
-            raise UnknownChoice(
-                f"There is no flavor {flavor!r}.", did_you_mean(flavor, self.flavors)
-            )
+            raise no_flavor(flavor, self.flavors)
         if device is None:
             default = self.default.device
             device = default if default in entry.devices else entry.devices[0]
         if device not in entry.devices:
-            raise UnknownChoice(
-                f"Flavor {flavor!r} has no device {device!r}.", did_you_mean(device, entry.devices)
-            )
+            raise no_device(device, flavor, entry.devices)
         if not entry.permits(groups):
             raise Refused(
                 f"Flavor {flavor!r} is for the groups {', '.join(entry.allowed.groups)}.",

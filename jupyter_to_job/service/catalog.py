@@ -7,7 +7,9 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from ..backends.port import Resource, Units
+from ..domain.errors import Refused
 from ..domain.quantities import format_resource
+from ..domain.suggestions import no_device, no_flavor
 
 if TYPE_CHECKING:
     from ..flavors.catalog import Catalog
@@ -47,6 +49,24 @@ def describe(
             **counted._asdict(),
         }
     return {"default": catalog.default.model_dump(), "flavors": flavors, "devices": devices}
+
+
+def require_choice(catalog: Mapping[str, Any], flavor: str | None, device: str | None) -> None:
+    """Check a flavor and a device by what `describe` returned; None: what the catalog takes.
+
+    Raises UnknownChoice and Refused, as `Catalog.choose` does.
+    """
+    flavor = catalog["default"]["flavor"] if flavor is None else flavor
+    entry = catalog["flavors"].get(flavor)
+    if entry is None:
+        raise no_flavor(flavor, catalog["flavors"])
+    if device is not None and device not in entry["devices"]:
+        raise no_device(device, flavor, entry["devices"])
+    if not entry["allowed"]:
+        raise Refused(
+            f"Flavor {flavor!r} is not for you. {entry['unavailable_reason']}",
+            "Choose another flavor, or ask your administrator.",
+        )
 
 
 def fitting(

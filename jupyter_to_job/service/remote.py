@@ -39,6 +39,7 @@ from ..exchange.result_download import fetch_notebook
 from ..workspace import Frozen, resolve_output
 from ..workspace.freezing.freeze import MAX_SENT_NOTEBOOK
 from ..workspace.publishing.sign import MAX_SIGNED_IN_POD
+from .catalog import require_choice
 from .port import OpenNotebook, Page, Records, Text
 from .publication import sign
 from .remote_delivery import deliver_remotely
@@ -78,11 +79,14 @@ class RemoteJobs:
     def sweep(
         self, submission: Submission, runs: Sequence[Run], transfer: Transfer | None = None
     ) -> Iterator[Job]:
-        """See the port. The files are sent once."""
+        """See the port. The files are sent once, and not for a choice that the catalog refuses."""
         require_key(submission.idempotency_key)
         for run in runs:
             require_utf8(vars(run))
         transfer, patience = transfer or Transfer(), Patience()
+        catalog = patience.call(self.flavors)
+        for choice in dict.fromkeys((s.flavor, s.device) for s in submissions_of(submission, runs)):
+            require_choice(catalog, *choice)
         submission, files = self._send_files(submission, transfer, patience)
         for run_submission in submissions_of(submission, runs):
             yield self._submit(run_submission, files, transfer, patience)[0]

@@ -197,3 +197,12 @@ def test_who_waits_takes_no_page_of_an_ingress_for_a_deletion(cli: Cli, tmp_path
     job = json.loads(out)
     assert (job["name"], job["state"]) == (name, "succeeded")
     assert "deleted" not in err
+
+
+@pytest.mark.usefixtures("gateway")
+def test_a_sweep_with_a_choice_that_never_passes_submits_nothing(cli: Cli) -> None:
+    notebooks.write(cli.workspace / "a.ipynb", "1")
+    ran = cli.run("submit", "a.ipynb", "--grid", "-f", "gpu-1", "-f", "small", "-d", "t4")
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert "Flavor 'small' has no device 't4'." in ran.stderr
+    assert cli.json("list") == []
