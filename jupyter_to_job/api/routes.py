@@ -15,6 +15,7 @@ from ..domain.errors import (
     NoRoute,
     NotFound,
     PartlySubmitted,
+    StorageFull,
     Withdrawn,
     no_group,
     no_room,
@@ -200,7 +201,9 @@ def _sweep(call: _Call) -> ApiResponse:
             if not isinstance(error, Withdrawn):
                 made = f"{len(jobs)} of {len(runs)} jobs"
                 what = f"Submitted as the group {submission.group}: {made}."
-                more = " Sending the same again submits the others." if key is not None else ""
+                may_pass_later = error.retryable or isinstance(error, StorageFull)
+                is_repeatable = key is not None and may_pass_later
+                more = " Sending the same again submits the others." if is_repeatable else ""
                 raise PartlySubmitted(f"{what}{more} {error.message}", error.hint) from error
     body = {"group": submission.group, "jobs": [job.to_json() for job in jobs]}
     return ApiResponse.json(201, body)

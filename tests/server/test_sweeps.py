@@ -20,7 +20,7 @@ import pandas as pd
 import pytest
 from jupyter_server.serverapp import ServerApp
 
-from jupyter_to_job.domain.errors import StorageFull
+from jupyter_to_job.domain.errors import JobsError, Refused, StorageFull, Unavailable
 from jupyter_to_job.exchange import FileExchange
 
 from ..processes import BOUND
@@ -146,6 +146,36 @@ async def test_a_sweep_that_fails_midway_says_what_was_submitted(
     room = 1
     status, error = await refusal(post(jp_fetch, "sweeps", body=sweep))  # would make all once more
     assert error["message"] == "Submitted as the group night: 1 of 4 jobs. Your jobs use 20 GiB."
+
+
+@pytest.mark.parametrize(
+    ("error", "is_worth_repeating"),
+    [(Refused("It is not for you."), False), (Unavailable("It is away."), True)],
+    ids=["refused", "unavailable"],
+)
+async def test_only_what_may_pass_later_is_advised_to_be_sent_again(
+    jp_fetch: Fetch,
+    jp_root_dir: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    error: JobsError,
+    is_worth_repeating: bool,
+) -> None:
+    write_train(jp_root_dir)
+    create, calls = FileExchange.create, itertools.count(1)
+
+    def create_the_first(*args: Any, **options: Any) -> Any:
+        if next(calls) > 1:
+            raise error
+        return create(*args, **options)
+
+    monkeypatch.setattr(FileExchange, "create", create_the_first)
+    key = {"Idempotency-Key": "click"}
+    status, refused = await refusal(post(jp_fetch, "sweeps", body=body(group="night"), **key))
+    advice = " Sending the same again submits the others." if is_worth_repeating else ""
+    assert (status, refused["code"]) == (503, "partly_submitted")
+    assert refused["message"] == (
+        f"Submitted as the group night: 1 of 2 jobs.{advice} {error.message}"
+    )
 
 
 class Halt:
