@@ -222,6 +222,8 @@ def _results(call: _Call) -> ApiResponse:
 def _withdraw(call: _Call, key: str) -> ApiResponse:
     from .bodies import idempotency_key
 
+    if call.context.workspace is None:
+        raise NoRoute("A controller withdraws no submission.", "Cancel or delete the job.")
     idempotency_key({"Idempotency-Key": key})  # a key that no submission can have is refused
     call.context.transfers.withdraw(key)
     return ApiResponse(204)

@@ -97,3 +97,10 @@ async def test_a_piece_that_grows_meanwhile(
     monkeypatch.setattr(ApiResponse, "chunks", growing)
     answer = await ask("GET", f"exchange/{JOB}/attempt-1/{layout.RESULT}")
     assert (answer.code, answer.body) == (200, RESULT)
+
+
+async def test_no_submission_can_be_withdrawn(ask: Ask) -> None:
+    answer = await ask("DELETE", "submissions/click")
+    assert answer.code == 404
+    error = json.loads(answer.body)["error"]
+    assert (error["code"], error["hint"]) == ("no_route", "Cancel or delete the job.")
