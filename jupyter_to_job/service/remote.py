@@ -7,7 +7,6 @@ server and a command line with different roots mean the same files.
 from __future__ import annotations
 
 import io
-import json
 import os
 import uuid
 from collections.abc import Collection, Iterator, Sequence
@@ -40,17 +39,16 @@ from ..workspace import Frozen, resolve_output
 from ..workspace.freezing.freeze import MAX_SENT_NOTEBOOK
 from ..workspace.publishing.sign import MAX_SIGNED_IN_POD
 from .catalog import require_choice
+from .event_stream import parse_events
 from .port import OpenNotebook, Page, Records, Text
 from .publication import sign
 from .remote_delivery import deliver_remotely
 from .remote_files import RemoteFiles
 from .submitting.packages import packages_of
-from .submitting.preflight import check_kernel, inspect_files, problem_of
+from .submitting.preflight import inspect_files, merge_reports
 from .submitting.submission import Caller, freeze_submission
 from .submitting.utf8 import require_utf8
 
-DELETED = "deleted"
-"""Name of the server-sent events for a deleted job; events with a Job have no name."""
 MAX_NAMES = 50
 """Names in an address: more of them do not pass every proxy."""
 _sign = partial(sign, max_size=MAX_SIGNED_IN_POD)
@@ -103,22 +101,7 @@ class RemoteJobs:
             files = inspect_files(submission, self._caller)
             self._packages(files.kernel)  # cached for SEND, while the gateway is busy
             remote = Preflight.from_json(json_of(answer.result()))
-        problems = files.problems + remote.problems
-        if remote.image is not None:
-            problems += tuple(check_kernel(remote.image, files.kernel, self._caller))
-        try:
-            require_utf8({"inputs": [item.path for item in files.inputs]})
-        except BadInput as error:
-            problems += (problem_of(error),)
-        return replace(
-            files,
-            problems=problems,
-            isolated=remote.isolated,
-            mounts=remote.mounts,
-            image=remote.image,
-            plan=remote.plan,
-            wait=remote.wait,
-        )
+        return merge_reports(files, remote, self._caller)
 
     def rerun(self, name: str, changes: Changes, transfer: Transfer | None = None) -> Job:
         """See the port. Sent again after a lost connection it is still one job."""
@@ -235,16 +218,8 @@ class RemoteJobs:
         """See the port: the gateway's server-sent events; its heartbeats become None."""
         query = {"name": ",".join(names)} if names and len(names) <= MAX_NAMES else {}
         with self._gateway.stream("GET", "events", params=query) as response:
-            kind = ""
-            for line in response.iter_lines():
-                if line.startswith("event: "):
-                    kind = line.removeprefix("event: ")
-                elif line.startswith("data: "):
-                    document = json.loads(line.removeprefix("data: "))
-                    deleted, kind = kind == DELETED, ""
-                    yield Deleted(document["name"]) if deleted else self._job(document)
-                elif line.startswith(":"):
-                    yield None
+            for event in parse_events(response.iter_lines()):
+                yield self._job(event) if isinstance(event, dict) else event
         raise Unavailable("The gateway ended the stream of events.", "It is taken up again.")
 
     def _document(self, name: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from ...backends.kubernetes.records import Manifest
 from ...domain.job import Delivery, DeliveryState, Job
 from ...exchange import Request
-from ...service.remote import DELETED
+from ...service.event_stream import DELETED
 from ..callers.volumes import ANOTHER_WORKSPACE, JobOrigins, VolumePath, volume_path
 
 

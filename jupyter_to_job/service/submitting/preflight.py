@@ -30,6 +30,7 @@ from ...workspace import Plan, Workspace, freeze, plan_inputs, resolve_output, s
 from .parameters import inspect_parameters
 from .plan import plan_of
 from .submission import DEFAULT_KERNEL, Caller, SubmissionService
+from .utf8 import require_utf8
 
 
 def inspect_files(submission: Submission, caller: Caller) -> Preflight:
@@ -106,7 +107,7 @@ def check_choice(
     yield from _missing_kernel(kernel, caller)
 
 
-def check_kernel(image: JobImage, kernel: str | None, caller: Caller) -> Iterator[Problem]:
+def _check_kernel(image: JobImage, kernel: str | None, caller: Caller) -> Iterator[Problem]:
     """Yield why a job's image has no such kernel.
 
     If it is the caller's own image, what is not here is not there. Otherwise, and for kernels that
@@ -131,6 +132,26 @@ def _missing_kernel(kernel: str | None, caller: Caller) -> Iterator[Problem]:
         caller.kernel_spec(kernel)
     except UnknownChoice as error:
         yield problem_of(error, "no_kernel")
+
+
+def merge_reports(files: Preflight, remote: Preflight, caller: Caller) -> Preflight:
+    """Return what the workspace's side, `files`, and a gateway say together."""
+    problems = files.problems + remote.problems
+    if remote.image is not None:
+        problems += tuple(_check_kernel(remote.image, files.kernel, caller))
+    try:
+        require_utf8({"inputs": [item.path for item in files.inputs]})
+    except BadInput as error:
+        problems += (problem_of(error),)
+    return replace(
+        files,
+        problems=problems,
+        isolated=remote.isolated,
+        mounts=remote.mounts,
+        image=remote.image,
+        plan=remote.plan,
+        wait=remote.wait,
+    )
 
 
 def preflight(
