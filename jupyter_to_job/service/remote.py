@@ -55,16 +55,28 @@ _sign = partial(sign, max_size=MAX_SIGNED_IN_POD)
 
 
 class RemoteJobs:
-    """Implements `service.port.Jobs` over a controller's REST, for one workspace on this host."""
+    """Implements `service.port.Jobs` over a controller's REST, for one workspace on this host.
+
+    `only_inside` hides jobs whose source is not in the workspace.
+    """
 
     backend = "kubernetes"
     pulls = True
 
-    def __init__(self, url: str, token_file: Path, caller: Caller, ca_file: str = "") -> None:
+    def __init__(
+        self,
+        url: str,
+        token_file: Path,
+        caller: Caller,
+        ca_file: str = "",
+        *,
+        only_inside: bool = False,
+    ) -> None:
         self._gateway = Gateway(url, token_file, ca_file)
         self._exchange = GatewayExchange(self._gateway)
         self._caller = replace(caller, max_notebook=MAX_SENT_NOTEBOOK)
         self._tree = caller.open_workspace()
+        self._only_inside = only_inside
 
     def submit(self, submission: Submission, transfer: Transfer | None = None) -> tuple[Job, bool]:
         """See the port. Sent again after a lost connection it is still one job."""
@@ -134,7 +146,10 @@ class RemoteJobs:
 
     def details(self, name: str) -> Job:
         """See the port."""
-        return self._job(json_of(self._gateway.call("GET", _path(name))))
+        document = json_of(self._gateway.call("GET", _path(name)))
+        if not self._is_visible(document):
+            raise no_job(name)
+        return self._job(document)
 
     def files(self, name: str) -> RemoteFiles:
         """See the port."""
@@ -158,10 +173,14 @@ class RemoteJobs:
             query["cursor"] = cursor
         if group is not None:
             query["group"] = group
-        page = json_of(self._gateway.call("GET", "jobs", params=query))
-        jobs = [self._job(document) for document in page["jobs"]]
-        # An older gateway knows no groups, and answers with all jobs.
-        return Page([j for j in jobs if group is None or j.group == group], page["next"])
+        while True:
+            page = json_of(self._gateway.call("GET", "jobs", params=query))
+            jobs = [self._job(document) for document in page["jobs"] if self._is_visible(document)]
+            # An older gateway knows no groups, and answers with all jobs.
+            jobs = [job for job in jobs if group is None or job.group == group]
+            if jobs or page["next"] is None:  # readers take an empty page for the last one
+                return Page(jobs, page["next"])
+            query["cursor"] = page["next"]
 
     def cancel(self, name: str) -> Job:
         """See the port."""
@@ -219,7 +238,10 @@ class RemoteJobs:
         query = {"name": ",".join(names)} if names and len(names) <= MAX_NAMES else {}
         with self._gateway.stream("GET", "events", params=query) as response:
             for event in parse_events(response.iter_lines()):
-                yield self._job(event) if isinstance(event, dict) else event
+                if not isinstance(event, dict):
+                    yield event
+                else:
+                    yield self._job(event) if self._is_visible(event) else None
         raise Unavailable("The gateway ended the stream of events.", "It is taken up again.")
 
     def _document(self, name: str) -> dict[str, Any]:
@@ -228,7 +250,7 @@ class RemoteJobs:
             raise no_job(name)
         page = json_of(self._gateway.call("GET", "jobs", params={"name": name}))
         for document in page["jobs"]:  # 0.1.0 does not know the query, and answers with all jobs
-            if document["name"] == name:
+            if document["name"] == name and self._is_visible(document):
                 job_document: dict[str, Any] = document
                 return job_document
         raise no_job(name)
@@ -353,6 +375,10 @@ class RemoteJobs:
             return path
         relative = str(PurePosixPath("/", path).relative_to(self._tree.root))
         return f"{relative}/" if path.endswith("/") else relative
+
+    def _is_visible(self, document: dict[str, Any]) -> bool:
+        """Tell whether a job is not hidden; its document has the gateway's paths."""
+        return not self._only_inside or self._is_inside(document["notebook"])
 
     def _is_inside(self, path: str) -> bool:
         """Tell whether a path of the gateway's is in this workspace."""

@@ -57,7 +57,9 @@ def connect(
         from ..service.remote import RemoteJobs
 
         token_file = Path(settings.gateway_token_file)
-        return RemoteJobs(settings.gateway, token_file, caller, settings.gateway_ca)
+        return RemoteJobs(
+            settings.gateway, token_file, caller, settings.gateway_ca, only_inside=only_inside
+        )
     exchange = FileExchange(settings.exchange_root())
     exchange.prepare()
     keep_others_from_writing(exchange.root)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+import subprocess
+import sys
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +17,7 @@ from jupyter_to_job.exchange import FileExchange
 from jupyter_to_job.flavors import SHIPPED
 
 from ..gateways import context_of, serving
-from .test_routes import post, refusal, write_notebook
+from .test_routes import API, post, refusal, write_notebook
 
 Fetch = Callable[..., Awaitable[Any]]
 
@@ -61,3 +65,36 @@ async def test_a_sweep_with_a_choice_that_never_passes_sends_nothing(
     assert (status, error["code"], error["message"]) == expected
     assert gateway.jobs() == set()
     assert list((gateway.root / BLOBS_FOLDER).glob("*/*")) == []
+
+
+async def listed(fetch: Fetch, **params: str) -> list[str]:
+    page = json.loads((await fetch(*API, "jobs", params=params)).body)
+    assert page["next"] is None
+    return [job["name"] for job in page["jobs"]]
+
+
+async def test_jobs_of_another_root_are_not_this_server_s(
+    jp_fetch: Fetch, jp_root_dir: Path, tmp_path: Path
+) -> None:
+    write_notebook(jp_root_dir, "train.ipynb", "1")
+    own = json.loads((await post(jp_fetch, "jobs", body={"notebook": "train.ipynb"})).body)["name"]
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    write_notebook(elsewhere, "other.ipynb", "1")
+
+    async def run(*arguments: str) -> list[str]:
+        """Return the words that the command prints there."""
+        command = [str(Path(sys.executable).with_name("jupyter-to-job")), *arguments]
+        ran = await asyncio.to_thread(
+            subprocess.run, command, cwd=elsewhere, check=True, capture_output=True, text=True
+        )
+        words: list[str] = ran.stdout.split()
+        return words
+
+    others = [*await run("submit", "other.ipynb"), *await run("submit", "other.ipynb")]
+    assert await listed(jp_fetch) == [own]
+    assert await listed(jp_fetch, limit="1") == [own]  # the newest jobs are the others
+    assert await listed(jp_fetch, name=",".join([*others, own])) == [own]
+    assert (await refusal(jp_fetch(*API, "jobs", others[0])))[0] == 404
+    assert (await jp_fetch(*API, "jobs", own)).code == 200
+    assert await run("list", "-q") == [*others[::-1], own]

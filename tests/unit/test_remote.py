@@ -8,6 +8,7 @@ import time
 import tracemalloc
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,14 @@ def workspace(tmp_path: Path) -> Path:
     return folder
 
 
-def remote(url: str, workspace: Path, owner: str = "ada", results: str = "") -> RemoteJobs:
+def remote(
+    url: str,
+    workspace: Path,
+    owner: str = "ada",
+    results: str = "",
+    *,
+    only_inside: bool = False,
+) -> RemoteJobs:
     token = workspace.parent / f"token-{owner}"
     token.write_text(owner)
     environment = local_environment(sys.executable)
@@ -74,7 +82,7 @@ def remote(url: str, workspace: Path, owner: str = "ada", results: str = "") -> 
         resolve_kernel=lambda _: {"argv": [sys.executable]},
         results=results,
     )
-    return RemoteJobs(url, token, caller)
+    return RemoteJobs(url, token, caller, only_inside=only_inside)
 
 
 @pytest.fixture
@@ -389,6 +397,18 @@ def test_cleared_and_unknown(
     with pytest.raises(NotFound) as caught:
         remote(url, workspace, "eve").rerun(ended_job.name, Changes())
     assert not isinstance(caught.value, Cleared)
+
+
+def test_changes_of_jobs_outside_are_not_told(url: str, workspace: Path) -> None:
+    everywhere, inside = remote(url, workspace), remote(url, workspace / "dir", only_inside=True)
+    notebooks.write(workspace / "other.ipynb", "1")
+    other = everywhere.submit(Submission("other.ipynb"))[0]
+    all_changes = everywhere.changes()
+    assert next(change.name for change in all_changes if change) == other.name
+    # While a stream is open another one begins with the same job, after a heartbeat.
+    assert list(islice(inside.changes(), 3)) == [None] * 3
+    own = inside.submit(Submission("train.ipynb"))[0]
+    assert next(change.name for change in inside.changes() if change) == own.name
 
 
 def test_an_input_is_sent_in_pieces(
