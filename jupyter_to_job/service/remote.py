@@ -40,7 +40,7 @@ from ..workspace.freezing.freeze import MAX_SENT_NOTEBOOK
 from ..workspace.publishing.sign import MAX_SIGNED_IN_POD
 from .catalog import require_choice
 from .event_stream import parse_events
-from .port import OpenNotebook, Page, Records, Text
+from .port import PAGE_SIZE, OpenNotebook, Page, Records, Text
 from .publication import sign
 from .remote_delivery import deliver_remotely
 from .remote_files import RemoteFiles
@@ -57,7 +57,8 @@ _sign = partial(sign, max_size=MAX_SIGNED_IN_POD)
 class RemoteJobs:
     """Implements `service.port.Jobs` over a controller's REST, for one workspace on this host.
 
-    `only_inside` hides jobs whose source is not in the workspace.
+    `only_inside` hides jobs whose source is not in the workspace. Whoever knows the name of one can
+    act on it: all are the caller's own.
     """
 
     backend = "kubernetes"
@@ -142,14 +143,12 @@ class RemoteJobs:
 
     def get(self, name: str) -> Job:
         """See the port. As one of a list: many wait, and the events of none are needed."""
-        return self._job(self._document(name))
+        return self._job(self._require_visible(self._document(name)))
 
     def details(self, name: str) -> Job:
         """See the port."""
         document = json_of(self._gateway.call("GET", _path(name)))
-        if not self._is_visible(document):
-            raise no_job(name)
-        return self._job(document)
+        return self._job(self._require_visible(document))
 
     def files(self, name: str) -> RemoteFiles:
         """See the port."""
@@ -180,7 +179,7 @@ class RemoteJobs:
             jobs = [job for job in jobs if group is None or job.group == group]
             if jobs or page["next"] is None:  # readers take an empty page for the last one
                 return Page(jobs, page["next"])
-            query["cursor"] = page["next"]
+            query |= {"cursor": page["next"], "limit": PAGE_SIZE}  # there may be thousands
 
     def cancel(self, name: str) -> Job:
         """See the port."""
@@ -250,7 +249,7 @@ class RemoteJobs:
             raise no_job(name)
         page = json_of(self._gateway.call("GET", "jobs", params={"name": name}))
         for document in page["jobs"]:  # 0.1.0 does not know the query, and answers with all jobs
-            if document["name"] == name and self._is_visible(document):
+            if document["name"] == name:
                 job_document: dict[str, Any] = document
                 return job_document
         raise no_job(name)
@@ -379,6 +378,11 @@ class RemoteJobs:
     def _is_visible(self, document: dict[str, Any]) -> bool:
         """Tell whether a job is not hidden; its document has the gateway's paths."""
         return not self._only_inside or self._is_inside(document["notebook"])
+
+    def _require_visible(self, document: dict[str, Any]) -> dict[str, Any]:
+        if not self._is_visible(document):
+            raise no_job(document["name"])
+        return document
 
     def _is_inside(self, path: str) -> bool:
         """Tell whether a path of the gateway's is in this workspace."""
