@@ -9,7 +9,7 @@ from job_runner.protocol import layout
 
 from ..domain.errors import NotFound
 from ..exchange import FileExchange
-from ..exchange.disk_reserve import hold_reserve
+from ..exchange.ballast import hold_ballast
 from ..service.delivery import deliver
 
 
@@ -20,7 +20,7 @@ def deliver_or_remove(exchange: FileExchange, job: str) -> int:
             exchange.remove(job)
         else:
             deliver(exchange, job)
-    hold_reserve(exchange.root)
+    hold_ballast(exchange.root)
     return 0
 
 

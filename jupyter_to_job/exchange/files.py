@@ -24,7 +24,7 @@ from job_runner.protocol.outcome import Outcome, read_outcome
 from ..domain.errors import Damaged, Unavailable
 from ..domain.names import is_job_name
 from . import index
-from .disk_reserve import with_reserve
+from .ballast import with_ballast
 from .disk_use import remove_folder
 from .filesystem import is_network
 from .job_drafts import is_abandoned, is_old, locked, require_inputs
@@ -284,13 +284,13 @@ class FileExchange(FilePieces):
         """Write a cancel.json or delete.json as `write_once` does, on a full disk, too."""
         with writing(job):
             file = self.directory(job) / path
-            return with_reserve(self.root, partial(documents.write_document_once, file, document))
+            return with_ballast(self.root, partial(documents.write_document_once, file, document))
 
     def remove(self, job: str) -> None:
         """Remove a job. It is renamed first, so that no reader finds a part of it."""
         removed = self.root / f".old-{secrets.token_hex(8)}"
         with writing(job):
-            with_reserve(self.root, partial(self.directory(job).rename, removed))
+            with_ballast(self.root, partial(self.directory(job).rename, removed))
         self.on_removal(removed)
         remove_folder(removed)
 

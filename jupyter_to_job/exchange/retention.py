@@ -23,7 +23,7 @@ from job_runner.protocol.units import format_duration
 
 from ..domain.errors import BadInput, Cleared, JobsError
 from ..domain.quantities import parse_duration, parse_quantity
-from .disk_reserve import with_reserve
+from .ballast import with_ballast
 from .disk_use import bytes_on_disk, freed_with, remove_folder
 from .files import FileExchange
 from .records import ClearedRecord, DeliveryRecord, HeldRecord, PodEnd
@@ -182,7 +182,7 @@ def _clear(exchange: FileExchange, name: str, message: str) -> bool:
     try:
         record = {"time": times.now(), "message": message}
         write = partial(documents.write_document_once, directory / layout.CLEARED, record)
-        with_reserve(exchange.root, write)
+        with_ballast(exchange.root, write)
         _remove(directory / layout.INPUTS)
         for number in layout.attempts(directory):
             for piece in _IN_ATTEMPT:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 
 from ...exchange import FileExchange
-from ...exchange.disk_reserve import hold_reserve
+from ...exchange.ballast import hold_ballast
 from ...exchange.retention import Policy, enforce
 from ..metrics import Metrics
 from .blobs import collect
@@ -77,7 +77,7 @@ class Housekeeping:
             _log.info("%d blobs removed that nothing used any more", removed)
         for name in enforce(self._exchange, self._policy):
             _log.info("%s: cleared", name)
-        hold_reserve(self._exchange.root)
+        hold_ballast(self._exchange.root)
 
     def _watch_disk(self) -> None:
         interval = 0.0

@@ -21,7 +21,7 @@ from ..gateways import FullCluster, context_of, serving
 from ..processes import until
 from . import exchanges
 
-RESERVE = [16 << 10] * 16
+BALLAST = [16 << 10] * 16
 WAITING, OLD, OLDER = "train-abcdabcd", "train-bcdebcde", "train-cdefcdef"
 
 
@@ -43,12 +43,12 @@ def exchange(disk: Path) -> FileExchange:
         job = {"namespace": "dev", "name": folder.name, "uid": f"u-{folder.name}"}
         documents.write_document(folder / layout.JOB, job)
     with keeping(made, Policy(None)):
-        until(lambda: reserve_of(made) == RESERVE, "there is a reserve")
+        until(lambda: ballast_of(made) == BALLAST, "there is a ballast")
     return made
 
 
-def reserve_of(exchange: FileExchange) -> list[int]:
-    return [path.stat().st_size for path in (exchange.root / ".reserve").glob("*")]
+def ballast_of(exchange: FileExchange) -> list[int]:
+    return [path.stat().st_size for path in (exchange.root / ".ballast").glob("*")]
 
 
 @contextmanager
@@ -89,10 +89,10 @@ def test_retention(exchange: FileExchange, disk: Path, kind: str) -> None:
 def test_it_is_neither_a_job_nor_a_leftover(exchange: FileExchange) -> None:
     exchange.remove_leftovers()
     assert exchange.jobs() == {WAITING, OLD, OLDER}
-    assert reserve_of(exchange) == RESERVE
+    assert ballast_of(exchange) == BALLAST
 
 
 def test_it_is_completed_where_a_process_was_killed_that_removed_it(exchange: FileExchange) -> None:
-    next((exchange.root / ".reserve").iterdir()).unlink()
+    next((exchange.root / ".ballast").iterdir()).unlink()
     with keeping(exchange, Policy(None)):
-        until(lambda: reserve_of(exchange) == RESERVE, "it is whole")
+        until(lambda: ballast_of(exchange) == BALLAST, "it is whole")

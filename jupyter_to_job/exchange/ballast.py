@@ -1,6 +1,6 @@
-"""Some room that the exchange holds for cancelling and deleting, which write before they free any.
+"""The ballast: room that the exchange holds for what writes before it frees any, as a delete does.
 
-On a full disk they release it. It is files, because a disk may have no inode left.
+On a full disk it is released. It is files, because a disk may have no inode left.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from job_runner.protocol.result.result import NO_SPACE
 
 from .disk_use import free_bytes
 
-FOLDER = ".reserve"
+FOLDER = ".ballast"
 _FILES, _BYTES = 16, 16 << 10
 _MIN_FREE = 16 << 20
-"""Bytes that must be free for the reserve to be made: less is for what it was released for."""
+"""Bytes that must be free for the ballast to be made: less is for what it was released for."""
 _Answer = TypeVar("_Answer")
 
 
-def hold_reserve(root: Path) -> None:
-    """Make the reserve of an exchange, unless it is there; not now where there is little room."""
+def hold_ballast(root: Path) -> None:
+    """Make the ballast of an exchange, unless it is there; not now where there is little room."""
     folder = root / FOLDER
     draft = root / f".new-{secrets.token_hex(8)}"
     with contextlib.suppress(OSError):
@@ -42,8 +42,8 @@ def hold_reserve(root: Path) -> None:
             shutil.rmtree(draft, ignore_errors=True)
 
 
-def with_reserve(root: Path, write: Callable[[], _Answer]) -> _Answer:
-    """Return what `write` returns. On a full disk release the reserve, and call it once more."""
+def with_ballast(root: Path, write: Callable[[], _Answer]) -> _Answer:
+    """Return what `write` returns. On a full disk release the ballast, and call it once more."""
     try:
         return write()
     except OSError as error:
