@@ -294,8 +294,8 @@ class Dispatcher:
             if current.cancelled:
                 end = ("Terminated", "It was told to stop, and was killed.")
             self._processes.finish(name, *end)
-        elif current.phase in (Phase.ENDED, Phase.HELD):
-            self._deliver(job)
+        elif current.phase in (Phase.ENDED, Phase.HELD) and (current.attempt or not is_running):
+            self._deliver(job)  # not while a runner may be about to begin its attempt
 
     def _stop_if_due(self, job: _ActiveJob) -> None:
         """End a run that is cancelled, or that goes on past its time limit."""

@@ -63,7 +63,8 @@ def observe(directory: Path, names: frozenset[str]) -> Observation:
     numbers = layout.attempt_numbers(names)
     if not numbers:
         host = _host(directory / SLOT) if SLOT in names else None
-        return Observation(Phase.WAITING, cancelled, None, host)
+        # A full disk has no room to write down how a deleted job ended, and nobody reads it.
+        return Observation(Phase.ENDED if deleted else Phase.WAITING, cancelled, None, host)
     attempt = layout.attempt_dir(directory, numbers[-1])
     host = _host(attempt / layout.RUNNER)
     # The lock is read before the outcome: a run that ends in between is not taken for dead.

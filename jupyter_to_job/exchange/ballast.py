@@ -19,7 +19,7 @@ from job_runner.protocol.result.result import NO_SPACE
 from .disk_use import free_bytes
 
 FOLDER = ".ballast"
-_FILES, _BYTES = 16, 16 << 10
+_FILES, _BYTES = 64, 4 << 10
 _MIN_FREE = 16 << 20
 """Bytes that must be free for the ballast to be made: less is for what it was released for."""
 _Answer = TypeVar("_Answer")

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from job_runner.protocol import layout
+
 from .. import full_disks, notebooks
 from ..processes import kill, until
 from .cli import Cli
@@ -25,6 +27,10 @@ def disk(cli: Cli, tmp_path: Path) -> Iterator[Path]:
 
 def is_running(cli: Cli, name: str) -> bool:
     return bool(cli.json("show", name)["state"] == "running")
+
+
+def has_delete(cli: Cli, name: str) -> bool:
+    return (cli.exchange / name / layout.DELETE).exists()
 
 
 @pytest.mark.parametrize("kind", full_disks.FULL_OF)
@@ -48,3 +54,32 @@ def test_cancel_and_delete(cli: Cli, disk: Path, kind: str) -> None:
         assert cli.json("list", "--all") == []
         until(lambda: not list(cli.exchange.glob("[ab]-*")), "the folders of all jobs are gone")
         shutil.rmtree(disk / "filler")
+
+
+@pytest.mark.parametrize("kind", full_disks.FULL_OF)
+def test_delete_many_that_wait(cli: Cli, disk: Path, kind: str) -> None:
+    """Once no room is left at all: the dispatcher was slow, so that the wishes took what there was.
+
+    Each job that is removed then makes room for the wishes of others.
+    """
+    notebooks.write(cli.workspace / "a.ipynb", "1")
+    notebooks.write(cli.workspace / "b.ipynb", "import time; time.sleep(600)")
+    cli.json("submit", "a.ipynb", "--wait")
+    running = cli.submit("b.ipynb")
+    until(partial(is_running, cli, running), "it runs")
+    values = list(range(40))
+    sweep = cli.json("submit", "a.ipynb", "--sweep", "-p", "x", f"{values}")
+    waiting = [job["name"] for job in sweep]
+    (dispatcher,) = cli.dispatchers()
+    dispatcher.suspend()
+    full_disks.fill(disk, kind)
+    ran = cli.run("delete", *waiting)
+    assert (ran.returncode, "full" in ran.stderr) == (5, True)
+    deleted = [cli.exchange / name for name in waiting if has_delete(cli, name)]
+    dispatcher.resume()
+    until(lambda: not any(path.exists() for path in deleted), "they are gone")
+    remaining = [name for name in waiting if (cli.exchange / name).exists()]
+    ran = cli.run("delete", *remaining)
+    assert ran.returncode == 0, ran.stderr
+    until(lambda: not list(cli.exchange.glob("a-*/cancel.json")), "they are gone")
+    assert is_running(cli, running)

@@ -26,8 +26,9 @@ from jupyter_to_job.dispatcher.loop import POLL_INTERVAL, Dispatcher
 from jupyter_to_job.dispatcher.processes import TAKEN_INTERVAL, Processes
 from jupyter_to_job.dispatcher.settled import MAX_LOOKS
 from jupyter_to_job.exchange import FileExchange, Request
+from jupyter_to_job.exchange.request import Environment
 
-from ..processes import BOUND
+from ..processes import BOUND, until
 from . import exchanges
 
 JOB = "train-abcdefgh"
@@ -175,6 +176,32 @@ def test_a_folder_that_hangs_holds_up_no_other_work(
     finally:
         for child in dispatcher._processes._helpers.values():
             os.kill(child.process.pid, signal.SIGKILL)
+
+
+def test_a_deleted_job_stays_while_its_runner_may_begin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its attempt would begin in a folder that is being removed."""
+    monkeypatch.setattr(processes, "KILL_AFTER", 0.5)
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\ntrap '' TERM\ntouch \"$0.runs\"\nsleep 60\n")
+    python.chmod(0o700)
+    exchange = FileExchange(tmp_path / "exchange")
+    environment = Environment(str(python), this_host(), {"PATH": os.environ["PATH"]})
+    directory = exchanges.add(exchange, JOB, environment=environment)
+    machine, watch = Machine("cpu=1,memory=1Gi"), HostWatch(exchange.root)
+    dispatcher = Dispatcher(exchange, machine, this_host(), watch)
+
+    def poll() -> bool:
+        dispatcher.poll(dispatcher._processes.reap())
+        return dispatcher._processes.has_runner(JOB)
+
+    assert until(poll, "its runner is there")
+    until((tmp_path / "python.runs").exists, "it ignores a signal")
+    exchange.write_once(JOB, layout.DELETE, {"time": exchanges.ENDED})
+    while poll():
+        assert directory.exists()
+    until(lambda: not (poll() or directory.exists()), "it is removed")
 
 
 def test_slots_that_cannot_be_written_are_logged_once(
