@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -89,6 +91,8 @@ def test_retention(exchange: FileExchange, disk: Path, kind: str) -> None:
 
 
 def test_it_is_neither_a_job_nor_a_leftover(exchange: FileExchange) -> None:
+    long_ago = time.time() - 7200
+    os.utime(exchange.root / ".ballast", (long_ago, long_ago))
     exchange.remove_leftovers()
     assert exchange.jobs() == {WAITING, OLD, OLDER}
     assert ballast_of(exchange) == BALLAST

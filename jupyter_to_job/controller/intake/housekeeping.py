@@ -7,6 +7,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 
 from ...exchange import FileExchange
 from ...exchange.ballast import hold_ballast
@@ -57,6 +58,7 @@ class Housekeeping:
         while not self._stop.wait(interval):
             begun = time.monotonic()
             self._try(self._tidy, "tidied up")
+            self._try(partial(hold_ballast, self._exchange.root), "given its ballast")
             self._try(self._measure, "counted")
             interval = max(MIN_INTERVAL, SHARE * (time.monotonic() - begun))
 
@@ -77,7 +79,6 @@ class Housekeeping:
             _log.info("%d blobs removed that nothing used any more", removed)
         for name in enforce(self._exchange, self._policy):
             _log.info("%s: cleared", name)
-        hold_ballast(self._exchange.root)
 
     def _watch_disk(self) -> None:
         interval = 0.0
