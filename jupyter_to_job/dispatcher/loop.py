@@ -102,6 +102,7 @@ class Dispatcher:
         # Reap first: a child may have exited while the previous lease was given up.
         self.poll(self._processes.reap())
         self._processes.remove_leftovers(self._active)
+        self._processes.hold_ballast()  # after the first runs have begun
         work_time, child_ended = time.monotonic(), False
         while time.monotonic() - work_time < idle and has_python() and lease.renew():
             if self.poll(self._processes.reap() if child_ended else set()):

@@ -90,6 +90,7 @@ class Processes:
         self._runners: dict[str, _Child] = {}
         self._helpers: dict[str, _Child] = {}
         self._retaining: Fork | None = None
+        self._holding: Fork | None = None
         self._launcher = Launcher()
         self._terminated_at: dict[str, float] = {}
         self._overdue_since: dict[str, float] = {}
@@ -158,6 +159,14 @@ class Processes:
             work = partial(tasks.retain, self._exchange)
             self._retaining = Fork(work, sys.stderr.fileno())
 
+    def hold_ballast(self) -> None:
+        """Start a process that makes the exchange's ballast, for the disk may be slow.
+
+        Where there can be none the next delivery makes it.
+        """
+        with contextlib.suppress(OSError):
+            self._holding = Fork(partial(tasks.hold, self._exchange), sys.stderr.fileno())
+
     # Ending ---------------------------------------------------------------------------------
 
     def terminate(self, job: str, attempt: Path | None) -> None:
@@ -195,6 +204,8 @@ class Processes:
     def reap(self) -> set[str]:
         """Reap the processes that ended; return their jobs."""
         ended = set()
+        if self._holding is not None:
+            self._holding.poll()
         for children in (self._runners, self._helpers):
             for job, child in list(children.items()):
                 status = child.process.poll()

@@ -20,8 +20,7 @@ def deliver_or_remove(exchange: FileExchange, job: str) -> int:
             exchange.remove(job)
         else:
             deliver(exchange, job)
-    hold_ballast(exchange.root)
-    return 0
+    return hold(exchange)
 
 
 def retain(exchange: FileExchange) -> int:
@@ -34,4 +33,10 @@ def retain(exchange: FileExchange) -> int:
     settings = Settings.load()
     for name in enforce(exchange, Policy.parse(settings.retention, settings.exchange_cap)):
         sys.stderr.write(f"{name}: cleared\n")
+    return hold(exchange)
+
+
+def hold(exchange: FileExchange) -> int:
+    """Make the exchange's ballast, unless it is there."""
+    hold_ballast(exchange.root)
     return 0

@@ -57,6 +57,18 @@ def test_cancel_and_delete(cli: Cli, disk: Path, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", full_disks.FULL_OF)
+def test_before_any_job_was_delivered(cli: Cli, disk: Path, kind: str) -> None:
+    notebooks.write(cli.workspace / "a.ipynb", "import time; time.sleep(600)")
+    running = cli.submit("a.ipynb")
+    waiting = cli.submit("a.ipynb")
+    until(partial(is_running, cli, running), "it runs")
+    full_disks.fill(disk, kind)
+    ran = cli.run("cancel", waiting)
+    assert ran.returncode == 0, ran.stderr
+    assert cli.json("wait", waiting, code=1)["state"] == "cancelled"
+
+
+@pytest.mark.parametrize("kind", full_disks.FULL_OF)
 def test_delete_many_that_wait(cli: Cli, disk: Path, kind: str) -> None:
     """Once no room is left at all: the dispatcher was slow, so that the wishes took what there was.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -15,6 +16,7 @@ from job_runner.protocol import documents, layout
 from jupyter_to_job.controller.intake.budgets import Budgets, Caps
 from jupyter_to_job.controller.intake.housekeeping import Housekeeping
 from jupyter_to_job.controller.metrics import Metrics
+from jupyter_to_job.dispatcher import tasks
 from jupyter_to_job.exchange import FileExchange
 from jupyter_to_job.exchange.retention import Policy
 
@@ -95,6 +97,12 @@ def test_it_is_neither_a_job_nor_a_leftover(exchange: FileExchange) -> None:
     os.utime(exchange.root / ".ballast", (long_ago, long_ago))
     exchange.remove_leftovers()
     assert exchange.jobs() == {WAITING, OLD, OLDER}
+    assert ballast_of(exchange) == BALLAST
+
+
+def test_a_dispatchers_retention_makes_it(exchange: FileExchange) -> None:
+    shutil.rmtree(exchange.root / ".ballast")
+    tasks.retain(exchange)
     assert ballast_of(exchange) == BALLAST
 
 
