@@ -34,8 +34,8 @@ def small_disk(path: Path, size: str = "32m") -> Iterator[Path]:
         subprocess.run(["umount", "-l", path], check=True)
 
 
-def fill(disk: Path, kind: str) -> None:
-    """Take all bytes, or all inodes, of a disk."""
+def fill(disk: Path, kind: str, left: int = 0) -> None:
+    """Take all bytes, or all inodes, of a disk, but for so many blocks or inodes."""
     filler = disk / "filler"
     filler.mkdir()
     file = (filler / "file").open("wb", buffering=0)
@@ -44,3 +44,7 @@ def fill(disk: Path, kind: str) -> None:
             file.write(b"x" * 4096)
         for number in range(4000):
             (filler / str(number)).touch()
+    if kind == "bytes":
+        os.truncate(filler / "file", (filler / "file").stat().st_size - left * 4096)
+    for number in range(left if kind == "inodes" else 0):
+        (filler / str(number)).unlink()

@@ -25,6 +25,7 @@ from job_runner.protocol.units import format_duration
 
 from ..backends.local.hosts import host_folder, last_line
 from ..exchange import FileExchange, Request
+from ..exchange.ballast import release_for_end
 from ..workspace.publishing import sign
 from . import tasks
 from .forks import Fork
@@ -47,7 +48,7 @@ TAKEN_INTERVAL = 2.0
 _ATTEMPT_TAKEN = 75
 """The exit status of a process that found another one at work on the attempt."""
 _CANNOT_WRITE = 74
-"""The exit status of a runner that could not write to its attempt."""
+"""The exit status of a runner or a finish that could not write to its attempt."""
 _NO_PROGRAM = (
     errno.ENOENT,
     errno.EACCES,
@@ -99,6 +100,8 @@ class Processes:
         self._failed_starts: dict[str, int] = {}
         self._retry_delay: dict[str, float] = {}
         self._retry_at: dict[str, float] = {}
+        self._failed_statuses: dict[str, int] = {}
+        """By job: the exit status of the last helper that failed."""
 
     # Starting -------------------------------------------------------------------------------
 
@@ -130,6 +133,8 @@ class Processes:
         """Start a process that writes result and outcome of a dead attempt."""
         arguments = ["finish", self._directory(job), "--reason", reason, "--message", message]
         if self._may_help(job):
+            if self._failed_statuses.get(job) == _CANNOT_WRITE:
+                release_for_end(self._exchange.root, job)
             with self._log(job, "finish") as (path, log):
                 # The dispatcher's interpreter, because the submitter's may be gone.
                 finishing = self._launcher.start(sys.executable, arguments, os.environ, log)
@@ -239,6 +244,7 @@ class Processes:
             self._failed_starts,
             self._retry_delay,
             self._retry_at,
+            self._failed_statuses,
         ):
             state.pop(job, None)
         for kind in ("run", "finish", "settle"):
@@ -318,6 +324,7 @@ class Processes:
         """Double the delay before the next try each time: a full disk may get space."""
         delay = self._retry_delay[job] = min(2 * self._retry_delay.get(job, 0.25), 60.0)
         self._retry_at[job] = time.monotonic() + delay
+        self._failed_statuses[job] = status
         line = child.last_log_line(status)
         _log.error("%s: %s failed, tried again in %g s: %s", job, child.kind, delay, line)
 

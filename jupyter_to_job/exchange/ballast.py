@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from job_runner.protocol import documents
+from job_runner.protocol import documents, layout
 from job_runner.protocol.result.result import NO_SPACE
 
 from .disk_use import free_bytes
@@ -51,6 +51,12 @@ def with_ballast(root: Path, write: Callable[[], _Answer]) -> _Answer:
             raise
     _release(root)
     return write()
+
+
+def release_for_end(root: Path, job: str) -> None:
+    """Release the ballast where somebody cancelled or deleted a job whose end found no room."""
+    if any((root / job / wish).exists() for wish in (layout.CANCEL, layout.DELETE)):
+        _release(root)
 
 
 def _release(root: Path) -> None:

@@ -69,6 +69,19 @@ def test_before_any_job_was_delivered(cli: Cli, disk: Path, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", full_disks.FULL_OF)
+def test_cancel_takes_the_last_room(cli: Cli, disk: Path, kind: str) -> None:
+    """Then the ballast is for the end of the job."""
+    notebooks.write(cli.workspace / "a.ipynb", "import time; time.sleep(600)")
+    running = cli.submit("a.ipynb")
+    waiting = cli.submit("a.ipynb")
+    until(partial(is_running, cli, running), "it runs")
+    full_disks.fill(disk, kind, left=2)
+    ran = cli.run("cancel", waiting)
+    assert ran.returncode == 0, ran.stderr
+    assert cli.json("wait", waiting, code=1)["state"] == "cancelled"
+
+
+@pytest.mark.parametrize("kind", full_disks.FULL_OF)
 def test_delete_many_that_wait(cli: Cli, disk: Path, kind: str) -> None:
     """Once no room is left at all: the dispatcher was slow, so that the wishes took what there was.
 

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
-from job_runner.protocol import documents, layout
+from job_runner.protocol import documents, layout, times
 from jupyter_to_job.controller.intake.budgets import Budgets, Caps
 from jupyter_to_job.controller.intake.housekeeping import Housekeeping
 from jupyter_to_job.controller.metrics import Metrics
+from jupyter_to_job.controller.reconciling.reconciler import Reconciler
 from jupyter_to_job.dispatcher import tasks
 from jupyter_to_job.exchange import FileExchange
 from jupyter_to_job.exchange.retention import Policy
@@ -24,6 +27,7 @@ from .. import full_disks
 from ..gateways import FullCluster, context_of, serving
 from ..processes import until
 from . import exchanges
+from .test_reconciler import PODS, PretendCluster
 
 BALLAST = [4 << 10] * 64
 WAITING, OLD, OLDER = "train-abcdabcd", "train-bcdebcde", "train-cdefcdef"
@@ -46,6 +50,7 @@ def exchange(disk: Path) -> FileExchange:
     ):
         job = {"namespace": "dev", "name": folder.name, "uid": f"u-{folder.name}"}
         documents.write_document(folder / layout.JOB, job)
+        documents.write_document(folder / layout.ORIGIN, {"namespace": "dev"})
     with keeping(made, Policy(None)):
         until(lambda: ballast_of(made) == BALLAST, "there is a ballast")
     return made
@@ -68,6 +73,20 @@ def keeping(exchange: FileExchange, policy: Policy) -> Iterator[None]:
         house.stop()
 
 
+def reconcile_until(exchange: FileExchange, condition: Callable[[], bool]) -> None:
+    """Let a reconciler work on the jobs, whose Jobs are gone."""
+
+    async def reconcile() -> None:
+        cluster: Any = PretendCluster()
+        reconciler = Reconciler(cluster, exchange, PODS, frozenset(["dev"]), lambda _: None)
+        work = asyncio.create_task(reconciler.run())
+        await asyncio.to_thread(until, condition, "the reconciler has done its work")
+        work.cancel()
+        await asyncio.gather(work, return_exceptions=True)
+
+    asyncio.run(reconcile())
+
+
 @pytest.mark.parametrize("kind", full_disks.FULL_OF)
 def test_cancel_and_delete_over_http(exchange: FileExchange, disk: Path, kind: str) -> None:
     with context_of(exchange, backend=FullCluster) as context, serving(context) as url:
@@ -80,6 +99,16 @@ def test_cancel_and_delete_over_http(exchange: FileExchange, disk: Path, kind: s
                 assert client.delete(name).status_code == 204
                 assert client.get(name).status_code == 404
                 assert exchange.has(name, layout.DELETE)  # the controller removes it with its Job
+    reconcile_until(exchange, lambda: exchange.jobs() == {OLDER})
+
+
+@pytest.mark.parametrize("kind", full_disks.FULL_OF)
+def test_cancel_takes_the_last_room(exchange: FileExchange, disk: Path, kind: str) -> None:
+    """Then the ballast is for the end of the job."""
+    full_disks.fill(disk, kind, left=2)
+    exchange.write_wish(WAITING, layout.CANCEL, {"time": times.now(), "who": "ada"})
+    assert ballast_of(exchange) == BALLAST
+    reconcile_until(exchange, lambda: exchange.outcome(WAITING, 1) is not None)
 
 
 @pytest.mark.parametrize("kind", full_disks.FULL_OF)

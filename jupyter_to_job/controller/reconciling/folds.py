@@ -16,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ...exchange import FileExchange
+from ...exchange.ballast import release_for_end
 from .next_step import EndAttempt
 
 PROCESSES = 2
@@ -23,7 +24,8 @@ MAX_MEMORY = 512 << 20
 """Bytes of address space of a fold."""
 MAX_SECONDS = 600.0
 SUCCEEDED = 0
-PASSING = (74, 75)
+CANNOT_WRITE = 74
+PASSING = (CANNOT_WRITE, 75)
 """Exit statuses of `job_runner finish`: the disk failed, or another process is at it."""
 MAX_WORDS = 4096
 """Bytes of what a fold says that are logged: the last ones."""
@@ -87,7 +89,7 @@ class Folds:
                     status = await _run(directory, [*_options(end), *limits])
                 except Exception:  # as of a host without another process: it is tried again, too
                     _log.exception("%s: no process puts its result together", job)
-                    status = PASSING[0]
+                    status = CANNOT_WRITE
             if status == SUCCEEDED:
                 self._on_end(job)
                 return
@@ -103,6 +105,8 @@ class Folds:
             if failures == MAX_FAILURES:
                 end = replace(end, reason="BackendError", message=_NO_RESULT)
             await asyncio.sleep(delay)
+            if status == CANNOT_WRITE:
+                await asyncio.to_thread(release_for_end, self._exchange.root, job)
             delay = min(2 * delay, MAX_RETRY_DELAY)
 
 
