@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import shutil
 import time
@@ -15,6 +16,7 @@ import httpx
 import pytest
 
 from job_runner.protocol import documents, layout, times
+from jupyter_to_job.controller.intake import housekeeping
 from jupyter_to_job.controller.intake.budgets import Budgets, Caps
 from jupyter_to_job.controller.intake.housekeeping import Housekeeping
 from jupyter_to_job.controller.metrics import Metrics
@@ -133,6 +135,18 @@ def test_a_dispatchers_retention_makes_it(exchange: FileExchange) -> None:
     shutil.rmtree(exchange.root / ".ballast")
     tasks.retain(exchange)
     assert ballast_of(exchange) == BALLAST
+
+
+def test_it_is_made_where_the_blobs_cannot_be_read(
+    exchange: FileExchange, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_root: Path) -> int:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(housekeeping, "collect", fail)
+    shutil.rmtree(exchange.root / ".ballast")
+    with keeping(exchange, Policy(None)):
+        until(lambda: ballast_of(exchange) == BALLAST, "it is there")
 
 
 def test_it_is_completed_where_a_process_was_killed_that_removed_it(exchange: FileExchange) -> None:
