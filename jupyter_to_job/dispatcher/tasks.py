@@ -15,12 +15,15 @@ from ..service.delivery import deliver
 
 def deliver_or_remove(exchange: FileExchange, job: str) -> int:
     """Deliver an ended job, or remove it if that was requested; return an exit status."""
-    with contextlib.suppress(NotFound):  # it was removed meanwhile
-        if exchange.has(job, layout.DELETE):
-            exchange.remove(job)
-        else:
-            deliver(exchange, job)
-    return hold(exchange)
+    try:
+        with contextlib.suppress(NotFound):  # it was removed meanwhile
+            if exchange.has(job, layout.DELETE):
+                exchange.remove(job)
+            else:
+                deliver(exchange, job)
+    finally:
+        hold_ballast(exchange.root)
+    return 0
 
 
 def retain(exchange: FileExchange) -> int:
@@ -29,11 +32,14 @@ def retain(exchange: FileExchange) -> int:
     from ..exchange.retention import Policy, enforce
     from ..wiring import Settings
 
-    exchange.remove_leftovers()
-    settings = Settings.load()
-    for name in enforce(exchange, Policy.parse(settings.retention, settings.exchange_cap)):
-        sys.stderr.write(f"{name}: cleared\n")
-    return hold(exchange)
+    try:
+        exchange.remove_leftovers()
+        settings = Settings.load()
+        for name in enforce(exchange, Policy.parse(settings.retention, settings.exchange_cap)):
+            sys.stderr.write(f"{name}: cleared\n")
+    finally:
+        hold_ballast(exchange.root)
+    return 0
 
 
 def hold(exchange: FileExchange) -> int:

@@ -54,9 +54,11 @@ def with_ballast(root: Path, write: Callable[[], _Answer]) -> _Answer:
 
 
 def release_for_end(root: Path, job: str) -> None:
-    """Release the ballast where somebody cancelled or deleted a job whose end found no room."""
-    if any((root / job / wish).exists() for wish in (layout.CANCEL, layout.DELETE)):
-        _release(root)
+    """Release the ballast for a cancelled or deleted job that could not be ended, if room lacks."""
+    is_wanted = any((root / job / wish).exists() for wish in (layout.CANCEL, layout.DELETE))
+    with contextlib.suppress(OSError):
+        if is_wanted and free_bytes(root) < _MIN_FREE:
+            _release(root)
 
 
 def _release(root: Path) -> None:

@@ -23,6 +23,7 @@ from jupyter_to_job.controller.metrics import Metrics
 from jupyter_to_job.controller.reconciling.reconciler import Reconciler
 from jupyter_to_job.dispatcher import tasks
 from jupyter_to_job.exchange import FileExchange
+from jupyter_to_job.exchange.ballast import release_for_end
 from jupyter_to_job.exchange.retention import Policy
 
 from .. import full_disks
@@ -111,6 +112,23 @@ def test_cancel_takes_the_last_room(exchange: FileExchange, disk: Path, kind: st
     exchange.write_wish(WAITING, layout.CANCEL, {"time": times.now(), "who": "ada"})
     assert ballast_of(exchange) == BALLAST
     reconcile_until(exchange, lambda: exchange.outcome(WAITING, 1) is not None)
+
+
+@pytest.mark.parametrize("kind", full_disks.FULL_OF)
+def test_delete_where_the_wishes_took_all_room(
+    exchange: FileExchange, disk: Path, kind: str
+) -> None:
+    for wish in (layout.CANCEL, layout.DELETE):
+        exchange.write_wish(WAITING, wish, {"time": times.now(), "who": "ada"})
+    shutil.rmtree(exchange.root / ".ballast")
+    full_disks.fill(disk, kind)
+    reconcile_until(exchange, lambda: exchange.jobs() == {OLD, OLDER})
+
+
+def test_it_stays_where_an_end_fails_for_another_reason(exchange: FileExchange) -> None:
+    exchange.write_wish(WAITING, layout.CANCEL, {"time": times.now(), "who": "ada"})
+    release_for_end(exchange.root, WAITING)
+    assert ballast_of(exchange) == BALLAST
 
 
 @pytest.mark.parametrize("kind", full_disks.FULL_OF)

@@ -81,11 +81,14 @@ class Folds:
         After `MAX_FAILURES` the attempt ends without a result, so that its job can be deleted.
         """
         delay, failures, kills = MIN_RETRY_DELAY, 0, 0
+        status: int | None = SUCCEEDED
         max_line = [] if self._max_line is None else ["--max-line", str(self._max_line)]
         limits = max_line
         while (directory := self._exchange.root / job).is_dir():
             async with self._slots:
                 try:
+                    if status == CANNOT_WRITE:
+                        await asyncio.to_thread(release_for_end, self._exchange.root, job)
                     status = await _run(directory, [*_options(end), *limits])
                 except Exception:  # as of a host without another process: it is tried again, too
                     _log.exception("%s: no process puts its result together", job)
@@ -105,8 +108,6 @@ class Folds:
             if failures == MAX_FAILURES:
                 end = replace(end, reason="BackendError", message=_NO_RESULT)
             await asyncio.sleep(delay)
-            if status == CANNOT_WRITE:
-                await asyncio.to_thread(release_for_end, self._exchange.root, job)
             delay = min(2 * delay, MAX_RETRY_DELAY)
 
 

@@ -54,7 +54,6 @@ from .next_step import (
     RecordPodEnd,
     RecordStop,
     Step,
-    Wait,
     next_step,
 )
 from .parked_jobs import ParkedJobs
@@ -255,9 +254,7 @@ class Reconciler:
             return
         for job_name, seconds in self.objects.moments(pods):  # no event tells of them
             self._queue.add_after(job_name, seconds)
-        step = next_step(observation)
-        if not isinstance(step, Wait):
-            await self._take(step, name, files)
+        await self._take(next_step(observation), name, files)
 
     def _park(self, name: str, namespace: str) -> None:
         """Leave a job alone until the records of its namespace are complete."""
@@ -297,6 +294,8 @@ class Reconciler:
                 await asyncio.to_thread(write_pod_end, self.exchange, name, step)
                 _log.info("%s: attempt %d: %s", name, step.attempt.number, step.reason)
                 self.enqueue(name)
+            case EndAttempt() if files.deleted and not files.attempts:  # a full disk has no room
+                await self._remove(name, files.job or await find_job(self.cluster, name, files))
             case EndAttempt():
                 self.folds.start(name, step)
 
