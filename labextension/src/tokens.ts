@@ -120,14 +120,15 @@ export interface ISubmitDialog {
   ask(source: INotebookSource): Promise<Job | null>;
   /**
    * Submit without the dialog, with the source's initial choices. Called again after an answer was
-   * lost, it is the same job, unless the page has seen that one end.
+   * lost, it is the same job, unless minutes have passed and the page has seen that one end.
    *
    * @throws ApiError if the server refuses or cannot be reached.
    */
   submit(source: INotebookSource): Promise<Job>;
   /**
    * Submit without the dialog, with what was chosen for this notebook the last time. Called again
-   * after an answer was lost, it is the same job, unless the page has seen that one end.
+   * after an answer was lost, it is the same job, unless minutes have passed and the page has seen
+   * that one end.
    *
    * @throws ApiError if the server refuses or cannot be reached.
    */

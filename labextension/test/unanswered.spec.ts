@@ -124,11 +124,13 @@ describe.each(['submit', 'submitAgain'] as const)('%s', method => {
   /**
    * Submit without an answer, and again once the page has the job that was made, and a newer one.
    *
+   * @param minutes how long after the lost answer it is submitted again
    * @param meanwhile runs while the notebook is saved for the second time
    */
   async function resubmit(
     made: Job,
     newer: Job,
+    minutes: number,
     meanwhile: (jobs: Jobs) => void = () => {}
   ) {
     const newest = job({ name: 'study-3', submitted: '3' });
@@ -149,7 +151,10 @@ describe.each(['submit', 'submitAgain'] as const)('%s', method => {
     await expect(send()).rejects.toBe(LOST);
     jobs.update(made);
     jobs.update(newer);
+    const later = Date.now() + minutes * 60_000;
+    const clock = jest.spyOn(Date, 'now').mockReturnValue(later);
     const { name } = await send(() => meanwhile(jobs));
+    clock.mockRestore();
     const flavors = submit.mock.calls.map(
       ([submission]) => (submission as Choices).flavor
     );
@@ -159,9 +164,17 @@ describe.each(['submit', 'submitAgain'] as const)('%s', method => {
   const MADE = { name: 'study-1', submitted: '1', flavor: 'small' };
   const NEWER = job({ name: 'study-2', submitted: '2', flavor: 'gpu' });
 
-  it('is a new job once the one without an answer was seen to end', async () => {
+  it('is the same job soon after, also if that one has ended', async () => {
+    const ended = job({ ...MADE, state: 'succeeded' });
+    const { name, told, keys } = await resubmit(ended, NEWER, 4);
+    expect([name]).toEqual(told);
+    expect(name).toBe('study-1');
+    expect(keys).toEqual([keys[0], keys[0]]);
+  });
+
+  it('is a new job later, once the one without an answer was seen to end', async () => {
     const ended = job({ ...MADE, state: 'failed' });
-    const { name, told, keys, flavors } = await resubmit(ended, NEWER);
+    const { name, told, keys, flavors } = await resubmit(ended, NEWER, 6);
     expect(name).toBe('study-3');
     expect(told).toEqual(['study-3']);
     expect(keys[1]).toBe(keys[0]);
@@ -174,7 +187,7 @@ describe.each(['submit', 'submitAgain'] as const)('%s', method => {
 
   it('is the same job as long as that one runs', async () => {
     const running = job({ ...MADE, state: 'running' });
-    const { name, told, keys } = await resubmit(running, NEWER);
+    const { name, told, keys } = await resubmit(running, NEWER, 6);
     expect([name]).toEqual(told);
     expect(name).toBe('study-1');
     expect(keys).toEqual([keys[0], keys[0]]);
@@ -183,7 +196,7 @@ describe.each(['submit', 'submitAgain'] as const)('%s', method => {
   it('is the same job, and told, if that one ends while it is saved', async () => {
     const running = job({ ...MADE, state: 'running' });
     const ended = job({ ...MADE, state: 'failed' });
-    const { name, told, keys } = await resubmit(running, NEWER, jobs =>
+    const { name, told, keys } = await resubmit(running, NEWER, 6, jobs =>
       jobs.update(ended)
     );
     expect(name).toBe('study-1');

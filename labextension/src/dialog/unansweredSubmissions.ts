@@ -1,7 +1,7 @@
 /**
  * Submits without the dialog, where nothing keeps the key of a submission from one press of a button
- * to the next. Whoever got no answer and presses again gets the same job, unless the page has seen
- * that job end before: then the user wants another one.
+ * to the next. Whoever got no answer and presses again gets the same job, as the message promises.
+ * A press that comes later, when the page has seen that job end, is for another one.
  */
 import { UUID } from '@lumino/coreutils';
 
@@ -10,6 +10,9 @@ import type { Choices, EndCheck, Job } from '../jobs/job';
 import { createEndCheck } from '../jobs/orderedJobs';
 import type { INotebookSource } from '../source';
 import type { IJobs } from '../tokens';
+
+/** How long after a lost answer a press is for the same job, even if that has ended meanwhile. */
+const RETRY_PERIOD_MS = 300_000;
 
 /** A submission of a notebook; `request` is what the user asks for, as JSON. */
 type Attempt = { key: string; request: string; choices: Choices };
@@ -34,7 +37,9 @@ export class UnansweredSubmissions {
     const request = JSON.stringify(parts);
     const earlier = this._unanswered.get(path);
     if (earlier?.request === request) {
-      const job = await this._repeat(source, earlier, hadEnded);
+      const isRetry = Date.now() - earlier.lostAt < RETRY_PERIOD_MS;
+      const check = isRetry ? undefined : hadEnded;
+      const job = await this._repeat(source, earlier, check);
       if (job !== null) {
         return job;
       }
@@ -47,11 +52,11 @@ export class UnansweredSubmissions {
   private async _repeat(
     source: INotebookSource,
     earlier: Attempt,
-    hadEnded: EndCheck
+    hadEnded?: EndCheck
   ): Promise<Job | null> {
     try {
       const job = await this._attempt(source, earlier, hadEnded);
-      return hadEnded(job) ? null : job;
+      return hadEnded?.(job) ? null : job;
     } catch (error) {
       if (hasCode(error, 'conflict')) {
         return null;
@@ -76,12 +81,16 @@ export class UnansweredSubmissions {
       );
     } catch (error) {
       if (isUncertain(error)) {
-        this._unanswered.set(source.path, attempt);
+        const lostAt = Date.now();
+        this._unanswered.set(source.path, { ...attempt, lostAt });
       }
       throw error;
     }
   }
 
   /** By the path of their notebook. */
-  private readonly _unanswered = new Map<string, Attempt>();
+  private readonly _unanswered = new Map<
+    string,
+    Attempt & { lostAt: number }
+  >();
 }
