@@ -17,15 +17,8 @@ FULL_OF = ("bytes", "inodes")
 def small_disk(path: Path, size: str = "32m") -> Iterator[Path]:
     """Mount a disk of `size` and 4000 inodes at `path`, or skip the test."""
     path.mkdir()
-    mount = [
-        "mount",
-        "-t",
-        "tmpfs",
-        "-o",
-        f"size={size},nr_inodes=4000,mode=0700",
-        "none",
-        str(path),
-    ]
+    options = f"size={size},nr_inodes=4000,mode=0700"
+    mount = ["mount", "-t", "tmpfs", "-o", options, "none", str(path)]
     if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode:
         pytest.skip("mounting a small disk takes root")
     try:

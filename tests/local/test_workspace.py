@@ -17,7 +17,7 @@ from nbformat.sign import NotebookNotary
 
 from job_runner.protocol import layout
 
-from .. import notebooks
+from .. import full_disks, notebooks
 from ..processes import until
 from .cli import Cli
 
@@ -49,13 +49,8 @@ def tree(folder: Path) -> list[str]:
 @pytest.fixture
 def small_disk(cli: Cli) -> Iterator[Path]:
     """A folder of the workspace that is a disk of 1 MiB."""
-    disk = cli.workspace / "disk"
-    disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "none", str(disk)]
-    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("mounting a small disk takes root")
-    yield disk
-    subprocess.run(["umount", "-l", disk], check=True)
+    with full_disks.small_disk(cli.workspace / "disk", "1m") as disk:
+        yield disk
 
 
 # Inputs ---------------------------------------------------------------------------------------

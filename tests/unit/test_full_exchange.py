@@ -6,7 +6,6 @@ import contextlib
 import errno
 import json
 import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,20 +25,15 @@ from jupyter_to_job.flavors import load_catalog
 from jupyter_to_job.service.jobs import JobService, ServiceContext
 from jupyter_to_job.service.submitting.submission import Caller
 
-from .. import notebooks
+from .. import full_disks, notebooks
 from ..held_backend import HeldBackend
 
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
     """A disk of 1 MiB."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "none", str(disk)]
-    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("mounting a small disk takes root")
-    yield disk
-    subprocess.run(["umount", "-l", disk], check=True)
+    with full_disks.small_disk(tmp_path / "disk", "1m") as disk:
+        yield disk
 
 
 @pytest.fixture
